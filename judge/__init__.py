@@ -1,0 +1,37 @@
+"""Measures and decides. Pure: no Django, no Celery, no Docker, no database."""
+
+from judge.config import Config, check_config, read_config
+from judge.engine import Engine, Model, load_engine, plan_launch
+from judge.errors import ConfigError, JudgeError, PromptSetError
+from judge.lap import Lap, run_lap
+from judge.process import EngineProcess, free_port
+from judge.prompts import PromptSet
+from judge.protocol import LapPlan, Progress, Protocol, Stage
+from judge.schema import Schema
+from judge.verdict import Outcome, Verdict, decide
+
+__all__ = [
+    "Config",
+    "ConfigError",
+    "Engine",
+    "EngineProcess",
+    "JudgeError",
+    "Lap",
+    "LapPlan",
+    "Model",
+    "Outcome",
+    "Progress",
+    "PromptSet",
+    "PromptSetError",
+    "Protocol",
+    "Schema",
+    "Stage",
+    "Verdict",
+    "check_config",
+    "decide",
+    "free_port",
+    "load_engine",
+    "plan_launch",
+    "read_config",
+    "run_lap",
+]

@@ -1,0 +1,280 @@
+"""One server life, in the protocol's order: start, warm-up, sample, timed pass, quality, streamed pass, stop."""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import cycle, islice
+from typing import Protocol as Interface
+
+from judge.client import EngineClient
+from judge.config import Config
+from judge.engine import Effect, Engine, read_effects
+from judge.errors import Fault, LapFault
+from judge.metrics import Speculation, read_speculation
+from judge.prompts import QualityRecord, SentPrompts, seeded_order, warmup_prompts
+from judge.protocol import LapPlan, Progress, Stage
+from judge.quality import QualityScore, check_repeat, score_quality
+from judge.speed import NS_PER_S, TimedRequest, timed_request, tokens_per_second, wall_clock_tokens_per_second
+from judge.statistics import perplexity_interval
+
+READY_POLL_S = 0.25
+
+
+class Server(Interface):
+    """What a runtime gives the judge: one running engine."""
+
+    url: str
+    model: str
+
+    def is_running(self) -> bool: ...
+
+    def exit_code(self) -> int | None: ...
+
+    def log_tail(self) -> str: ...
+
+    def stop(self, timeout_s: float) -> bool:
+        """End it; whether it is proved that no process of it is left."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class StageTime:
+    """How long a stage took, from perf_counter_ns."""
+
+    stage: Stage
+    duration_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSample:
+    """From the streamed pass, on the judge's own prompts; shown, never ranked.
+
+    `first_token_ns` is a mean over its requests; `tokens_per_step` counts a chunk as a step.
+    """
+
+    first_token_ns: int
+    tokens_per_step: float
+
+
+@dataclass(slots=True)
+class Lap:
+    """All that one lap measured. A lap with a `fault` does not count; `fault_stage` and `fault_detail`
+    say where it broke. `engine_gone` is false when the engine could not be proved gone afterwards.
+    """
+
+    seed: str
+    stages: list[StageTime] = field(default_factory=list)
+    timed: list[TimedRequest] = field(default_factory=list)
+    quality: list[QualityScore] = field(default_factory=list)
+    effects: list[Effect] = field(default_factory=list)
+    stream: StreamSample | None = None
+    speculation: Speculation | None = None
+    stopped_early: bool = False
+    engine_gone: bool = True
+    fault: Fault | None = None
+    fault_stage: Stage | None = None
+    fault_detail: str = ""
+    log_tail: str = ""
+
+
+def run_lap(
+    start: Callable[[], Server],
+    plan: LapPlan,
+    engine: Engine,
+    config: Config,
+    report: Callable[[Progress], None] = lambda progress: None,
+) -> Lap:
+    """Start a fresh server, measure it by the plan, stop it.
+
+    `report` hears of every step and may raise LapStopped; the server is stopped all the same.
+    Faults do not raise: they are in the lap.
+    """
+    runner = _LapRunner(plan, engine, config, report)
+    server: Server | None = None
+    try:
+        server = runner.start(start)
+        runner.measure(server)
+    except LapFault as fault:
+        runner.note_fault(fault)
+    except OSError as error:
+        runner.note_fault(LapFault(Fault.JUDGE_ERROR, str(error)))
+    finally:
+        if server is not None:
+            runner.stop(server)
+    return runner.lap
+
+
+class _LapRunner:
+    """Holds what the stages of one lap share."""
+
+    def __init__(self, plan: LapPlan, engine: Engine, config: Config, report: Callable[[Progress], None]) -> None:
+        self.lap = Lap(plan.seed)
+        self._plan = plan
+        self._protocol = plan.protocol
+        self._engine = engine
+        self._config = config
+        self._report = report
+        self._stage = Stage.START
+        self._entered_ns = time.perf_counter_ns()
+        self._sent = SentPrompts()
+        records = seeded_order(plan.quality_set.records, plan.seed, "quality")
+        self._sample = records[: self._protocol.quality_sample]
+        self._others = records[self._protocol.quality_sample :]
+
+    def start(self, start: Callable[[], Server]) -> Server:
+        self._report(Progress(Stage.START))
+        return start()
+
+    def measure(self, server: Server) -> None:
+        with EngineClient(
+            server.url,
+            server.model,
+            request_timeout_s=self._protocol.request_timeout_s,
+            answer_limit_bytes=self._protocol.answer_limit_bytes,
+        ) as client:
+            try:
+                self._measure(server, client)
+            except LapFault as fault:
+                self._explain_death(server, fault)
+                raise
+
+    def _measure(self, server: Server, client: EngineClient) -> None:
+        self._wait_until_ready(server, client)
+        self._check_effects(client)
+        self._warm_up(client)
+        if not self._sample_passes(client):
+            self.lap.stopped_early = True
+            return
+        self._time(client)
+        self._score_rest(client)
+        self._stream(client)
+
+    def _enter(self, stage: Stage, total: int = 0) -> None:
+        now = time.perf_counter_ns()
+        self.lap.stages.append(StageTime(self._stage, now - self._entered_ns))
+        self._stage, self._entered_ns = stage, now
+        self._report(Progress(stage, 0, total))
+
+    def _wait_until_ready(self, server: Server, client: EngineClient) -> None:
+        deadline = time.monotonic() + self._protocol.start_timeout_s
+        while not client.is_ready():
+            self._report(Progress(Stage.START))
+            if not server.is_running():
+                raise LapFault(Fault.ENGINE_EXITED, _exit_words(server))
+            if time.monotonic() > deadline:
+                raise LapFault(Fault.START_TIMEOUT, f"not ready within {self._protocol.start_timeout_s:g} s")
+            time.sleep(READY_POLL_S)
+
+    def _check_effects(self, client: EngineClient) -> None:
+        if self._engine.readback is None:
+            return
+        document = client.read_json(self._engine.readback)
+        self.lap.effects = list(read_effects(self._engine, self._config, document))
+        for effect in self.lap.effects:
+            if not effect.holds:
+                detail = f"{effect.variable} was set to {effect.asked}, the running engine has {effect.found}"
+                raise LapFault(Fault.VARIABLE_WITHOUT_EFFECT, detail)
+
+    def _warm_up(self, client: EngineClient) -> None:
+        total = self._protocol.warmup_requests
+        self._enter(Stage.WARM_UP, total)
+        for number, prompt in enumerate(islice(cycle(warmup_prompts()), total), start=1):
+            client.complete(prompt, self._protocol.warmup_tokens, f"warm-up request {number}")
+            self._report(Progress(Stage.WARM_UP, number, total))
+
+    def _sample_passes(self, client: EngineClient) -> bool:
+        """Score the early sample; False when even its lower bound is over the cap."""
+        self._enter(Stage.QUALITY_SAMPLE, len(self._sample))
+        for number, record in enumerate(self._sample, start=1):
+            self.lap.quality.append(self._score(client, record, f"sample record {number}"))
+            self._report(Progress(Stage.QUALITY_SAMPLE, number, len(self._sample)))
+        return not sample_is_over_cap(self.lap.quality, self._plan)
+
+    def _time(self, client: EngineClient) -> None:
+        prompts = seeded_order(self._plan.speed_set.prompts, self._plan.seed, "speed")
+        self._enter(Stage.TIMED_PASS, len(prompts))
+        for number, prompt in enumerate(prompts, start=1):
+            where = f"request {number}"
+            self._sent.spend(prompt.token_ids)
+            exchange = client.complete(prompt.token_ids, self._protocol.output_tokens, where)
+            self.lap.timed.append(timed_request(prompt, exchange, self._protocol.output_tokens, where))
+            self._report(Progress(Stage.TIMED_PASS, number, len(prompts)))
+        check_wall_clock(self.lap.timed, self._protocol.wall_clock_tolerance)
+
+    def _score_rest(self, client: EngineClient) -> None:
+        scored = {record.sha256: score for record, score in zip(self._sample, self.lap.quality, strict=True)}
+        repeats = seeded_order(self._plan.quality_set.records, self._plan.seed, "repeats")
+        repeats = repeats[: self._protocol.quality_repeats]
+        total = len(self._others) + len(repeats)
+        self._enter(Stage.QUALITY_PASS, total)
+        for number, record in enumerate(self._others, start=1):
+            score = scored[record.sha256] = self._score(client, record, f"quality record {number}")
+            self.lap.quality.append(score)
+            self._report(Progress(Stage.QUALITY_PASS, number, total))
+        for number, record in enumerate(repeats, start=1):
+            where = f"repeated record {number}"
+            again = score_quality(record, client.score(record.token_ids, where), where)
+            check_repeat(scored[record.sha256], again, self._protocol.repeat_tolerance_nats, where)
+            self._report(Progress(Stage.QUALITY_PASS, len(self._others) + number, total))
+
+    def _score(self, client: EngineClient, record: QualityRecord, where: str) -> QualityScore:
+        self._sent.spend(record.token_ids)
+        return score_quality(record, client.score(record.token_ids, where), where)
+
+    def _stream(self, client: EngineClient) -> None:
+        total = self._protocol.stream_requests
+        self._enter(Stage.STREAM_PASS, total)
+        answers = []
+        for number, prompt in enumerate(islice(cycle(reversed(warmup_prompts())), total), start=1):
+            answers.append(client.stream(prompt, self._protocol.stream_tokens, f"streamed request {number}"))
+            self._report(Progress(Stage.STREAM_PASS, number, total))
+        if answers:
+            first_token_ns = sum(a.first_token_ns - a.started_ns for a in answers) // len(answers)
+            tokens_per_step = sum(a.tokens for a in answers) / sum(a.chunks for a in answers)
+            self.lap.stream = StreamSample(first_token_ns, tokens_per_step)
+        self.lap.speculation = read_speculation(client.metrics())
+
+    def _explain_death(self, server: Server, fault: LapFault) -> None:
+        """A broken connection is told apart from a dead engine, and the exit code is named."""
+        if fault.fault == Fault.ENGINE_DIED:
+            deadline = time.monotonic() + 2
+            while server.is_running() and time.monotonic() < deadline:
+                time.sleep(READY_POLL_S / 5)
+            if not server.is_running():
+                fault.detail = f"{fault.detail}; {_exit_words(server)}"
+
+    def note_fault(self, fault: LapFault) -> None:
+        self.lap.fault, self.lap.fault_stage, self.lap.fault_detail = fault.fault, self._stage, fault.detail
+
+    def stop(self, server: Server) -> None:
+        self.lap.stages.append(StageTime(self._stage, time.perf_counter_ns() - self._entered_ns))
+        if self.lap.fault:
+            self.lap.log_tail = server.log_tail()
+        started_ns = time.perf_counter_ns()
+        self.lap.engine_gone = server.stop(self._protocol.stop_timeout_s)
+        self.lap.stages.append(StageTime(Stage.STOP, time.perf_counter_ns() - started_ns))
+        if not self.lap.engine_gone and self.lap.fault is None:
+            self.lap.fault, self.lap.fault_stage = Fault.ENGINE_NOT_GONE, Stage.STOP
+            self.lap.fault_detail = f"processes were left {self._protocol.stop_timeout_s:g} s after the stop"
+
+
+def _exit_words(server: Server) -> str:
+    code = server.exit_code()
+    return "the engine process ended" if code is None else f"the engine process ended with exit code {code}"
+
+
+def sample_is_over_cap(scores: Sequence[QualityScore], plan: LapPlan) -> bool:
+    """Whether even the lower 95 % bound of the sample's perplexity is over the cap."""
+    if not scores or plan.ppl_cap is None:
+        return False
+    return perplexity_interval(scores, plan.seed)[0] > plan.ppl_cap
+
+
+def check_wall_clock(timed: Iterable[TimedRequest], tolerance: float) -> None:
+    """Raise LapFault when the score and the whole wall clock of the timed pass disagree."""
+    timed = list(timed)
+    score, wall_clock = tokens_per_second(timed), wall_clock_tokens_per_second(timed)
+    if abs(wall_clock / score - 1) > tolerance:
+        idle_s = (timed[-1].ended_ns - timed[0].started_ns - sum(r.duration_ns for r in timed)) / NS_PER_S
+        detail = f"{score:.3f} tokens/s by request, {wall_clock:.3f} by wall clock; {idle_s:.3f} s passed between"
+        raise LapFault(Fault.DISTURBED_TIMING, detail)

@@ -1,0 +1,89 @@
+"""From measurements to a verdict: one pure function that anyone can run again."""
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+from judge.errors import Fault
+from judge.lap import Lap, sample_is_over_cap
+from judge.protocol import LapPlan, Stage
+from judge.quality import perplexity
+from judge.speed import tokens_per_second
+
+OVER_PPL_CAP = "over-ppl-cap"
+
+
+class Outcome(StrEnum):
+    VERIFIED = "verified"
+    DISQUALIFIED = "disqualified"
+    FAILED = "failed"
+    VOID = "void"
+    REVIEW = "review"
+
+
+PLATFORM_FAULTS = frozenset(
+    {
+        Fault.QUALITY_NOT_REPEATABLE,
+        Fault.DISTURBED_TIMING,
+        Fault.ENGINE_NOT_GONE,
+        Fault.INCOMPLETE_LAP,
+        Fault.WORKER_LOST,
+        Fault.JUDGE_ERROR,
+    }
+)
+"""These make a run void; every other fault is the config's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a run comes to. `reason` is a code of words.REASONS, empty when verified; `stage` where it broke.
+
+    `tokens_per_second` and `ppl` are what was measured up to there, None where nothing was.
+    """
+
+    outcome: Outcome
+    reason: str = ""
+    stage: Stage | None = None
+    detail: str = ""
+    tokens_per_second: float | None = None
+    ppl: float | None = None
+    ppl_cap: float | None = None
+
+
+def decide(lap: Lap, plan: LapPlan) -> Verdict:
+    """The verdict on one lap measured by this plan.
+
+    1. A fault voids the run, or fails it when the config is to blame.
+    2. A perplexity over the cap disqualifies, on the early sample too when its lower bound is over.
+    3. A lap that lacks a request or a record is never a pass.
+    """
+    if lap.fault is not None:
+        outcome = Outcome.VOID if lap.fault in PLATFORM_FAULTS else Outcome.FAILED
+        return Verdict(outcome, lap.fault, lap.fault_stage, lap.fault_detail, ppl_cap=plan.ppl_cap)
+    if lap.stopped_early and sample_is_over_cap(lap.quality, plan):
+        return _over_cap(lap, plan, Stage.QUALITY_SAMPLE, None)
+    if missing := _missing(lap, plan):
+        return Verdict(Outcome.VOID, Fault.INCOMPLETE_LAP, detail=missing, ppl_cap=plan.ppl_cap)
+    ppl, speed = perplexity(lap.quality), tokens_per_second(lap.timed)
+    if plan.ppl_cap is not None and not ppl <= plan.ppl_cap:
+        return _over_cap(lap, plan, Stage.QUALITY_PASS, speed)
+    return Verdict(Outcome.VERIFIED, tokens_per_second=speed, ppl=ppl, ppl_cap=plan.ppl_cap)
+
+
+def _over_cap(lap: Lap, plan: LapPlan, stage: Stage, speed: float | None) -> Verdict:
+    ppl = perplexity(lap.quality)
+    detail = f"perplexity {ppl:.4g} over {len(lap.quality)} records, the cap is {plan.ppl_cap:.4g}"
+    return Verdict(Outcome.DISQUALIFIED, OVER_PPL_CAP, stage, detail, speed, ppl, plan.ppl_cap)
+
+
+def _missing(lap: Lap, plan: LapPlan) -> str:
+    """What a complete lap has and this one lacks, or nothing. Compares what was asked, not only how often."""
+    asked = {prompt.sha256 for prompt in plan.speed_set.prompts}
+    scored = {record.sha256 for record in plan.quality_set.records}
+    if len(lap.timed) != len(asked) or {request.prompt_sha256 for request in lap.timed} != asked:
+        return f"{len(lap.timed)} of {len(asked)} timed requests"
+    if len(lap.quality) != len(scored) or {score.record_sha256 for score in lap.quality} != scored:
+        return f"{len(lap.quality)} of {len(scored)} quality records"
+    if any(len(request.token_ids) != plan.protocol.output_tokens for request in lap.timed):
+        return "an answer of another length"
+    return "" if math.isfinite(sum(score.nll for score in lap.quality)) else "a record without a finite score"
