@@ -7,6 +7,7 @@ just after the last byte of the answer was read. Nothing is parsed in between.
 
 import contextlib
 import json
+import logging
 import re
 import socket
 import threading
@@ -22,7 +23,9 @@ from judge.errors import Fault, LapFault
 
 ERROR_BODY_CHARACTERS = 300
 CONNECT_TIMEOUT_S = 5.0
-TOKEN_ID_LIST = re.compile(r"[\[(]?\s*\d+(?:\s*,\s*\d+){3,}[\s\])]*")
+logging.getLogger("httpx").setLevel(logging.WARNING)  # a log line a request would stand inside the clock
+
+TOKEN_ID_LIST = re.compile(r"[\[(]?\s*\d+(?:\s*,\s*\d+){3,}(?:\s*[\])])?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +125,9 @@ class EngineClient:
     def is_ready(self) -> bool:
         """Whether `/health` is 200 and `/v1/models` names the served model."""
         try:
-            if self._http.get("/health", timeout=CONNECT_TIMEOUT_S).status_code != 200:
+            if self._get("/health").status_code != 200:
                 return False
-            models = self._http.get("/v1/models", timeout=CONNECT_TIMEOUT_S).json()
+            models = self._get("/v1/models").json()
             return self.model in [entry["id"] for entry in models["data"]]
         except (httpx.HTTPError, ValueError, KeyError, TypeError):
             return False
@@ -155,7 +158,7 @@ class EngineClient:
     def metrics(self) -> str:
         """The Prometheus text of `/metrics`; empty when the engine has none."""
         try:
-            answer = self._http.get("/metrics", timeout=CONNECT_TIMEOUT_S)
+            answer = self._get("/metrics")
         except httpx.HTTPError:
             return ""
         return answer.text if answer.status_code == 200 else ""
@@ -164,6 +167,13 @@ class EngineClient:
         """Any JSON document of the engine. Raises LapFault."""
         exchange = self._exchange("GET", path, b"", path)
         return parse_object(exchange.body, path)
+
+    def _get(self, path: str) -> httpx.Response:
+        return self._http.get(path, timeout=CONNECT_TIMEOUT_S, extensions={"trace": self._note_connection})
+
+    def _note_connection(self, event: str, info: Mapping[str, Any]) -> None:
+        if event == "connection.connect_tcp.complete":
+            self._connection = info["return_value"]
 
     def _greedy(self, prompt: tuple[int, ...] | str, max_tokens: int) -> dict[str, object]:
         return {
@@ -195,8 +205,8 @@ class EngineClient:
 
         def trace(event: str, info: Mapping[str, Any]) -> None:
             clock(event, info)
+            self._note_connection(event, info)
             if event == "connection.connect_tcp.complete":
-                self._connection = info["return_value"]
                 deadline.watch(self._connection)
 
         request = self._http.build_request(

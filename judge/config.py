@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from dotenv.parser import parse_stream
+from dotenv.parser import Binding, parse_stream
 
 from judge.errors import ConfigError, ConfigProblem
 from judge.refused import refusal_of_name
@@ -112,13 +112,19 @@ def _as_json(value: object) -> str:
 def _from_env(text: str) -> list[RawVariable]:
     bindings = [b for b in parse_stream(io.StringIO(text)) if b.error or b.key is not None]
     bad_lines = [
-        ConfigProblem("bad-line", line=b.original.line, params={"text": shown(b.original.string.strip())})
+        ConfigProblem("bad-line", line=_line_of(b), params={"text": shown(b.original.string.strip())})
         for b in bindings
         if b.error or b.value is None
     ]
     if bad_lines:
         raise ConfigError(bad_lines)
-    return [RawVariable(b.key or "", b.value, b.original.line) for b in bindings]
+    return [RawVariable(b.key or "", b.value, _line_of(b)) for b in bindings]
+
+
+def _line_of(binding: Binding) -> int:
+    """The parser counts the empty lines before a variable as part of it."""
+    text = binding.original.string
+    return binding.original.line + text[: len(text) - len(text.lstrip())].count("\n")
 
 
 def check_config(variables: Iterable[RawVariable], schema: Schema) -> Config:

@@ -15,7 +15,7 @@ from pydantic.dataclasses import dataclass
 from judge.config import Config, env_value
 from judge.errors import EngineFileError
 from judge.refused import REFUSED_ARGUMENTS, refusal_of_name
-from judge.schema import Schema, Value, Variable
+from judge.schema import Schema, Value, Variable, refuse_names
 
 STRICT = ConfigDict(extra="forbid")
 
@@ -63,6 +63,11 @@ class Engine:
     environment: dict[str, str] = Field(default_factory=dict)
     readback: str | None = None
     variables: Annotated[dict[str, EngineVariable], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _harmless(self) -> "Engine":
+        refuse_names(self.variables)
+        return self
 
     @property
     def schema(self) -> Schema:

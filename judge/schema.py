@@ -46,13 +46,13 @@ class Variable:
         return self
 
 
-def _refuse_dangerous(variables: dict[str, Variable]) -> dict[str, Variable]:
+def refuse_names(variables: Mapping[str, Variable]) -> None:
+    """Raise ValueError for a name that is none, or that no config may ever set."""
     for name in variables:
         if not VARIABLE_NAME.fullmatch(name):
             raise ValueError(f"{name} is no variable name: capital letters, digits and underscores")
         if refusal_of_name(name):
             raise ValueError(f"{name} may be in no schema: {refusal_of_name(name)}")
-    return variables
 
 
 @dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
@@ -63,7 +63,7 @@ class Schema:
 
     @model_validator(mode="after")
     def _harmless(self) -> "Schema":
-        _refuse_dangerous(self.variables)
+        refuse_names(self.variables)
         return self
 
 

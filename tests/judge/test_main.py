@@ -1,0 +1,132 @@
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from judge.__main__ import main
+from judge.engine import Model
+from tests import builders
+from tests.conftest import ROOT, SCRIPTED_TOML
+
+PROTOCOL = """
+output_tokens = 16
+warmup_requests = 2
+warmup_tokens = 2
+quality_sample = 4
+quality_repeats = 2
+stream_requests = 1
+stream_tokens = 2
+wall_clock_tolerance = 0.9
+start_timeout_s = 20
+"""
+
+
+@pytest.fixture
+def call(tmp_path: Path, engine_path: str, model: Model) -> list[str]:
+    """The arguments of a run that is verified."""
+    (tmp_path / "speed.jsonl").write_text(builders.speed_set().as_jsonl())
+    (tmp_path / "quality.jsonl").write_text(builders.quality_set().as_jsonl())
+    (tmp_path / "protocol.toml").write_text(PROTOCOL)
+    paths = {name: str(tmp_path / name) for name in ("speed.jsonl", "quality.jsonl", "protocol.toml")}
+    return [
+        *("run", "--engine", SCRIPTED_TOML, "--model", str(model.folder), "--engine-path", engine_path),
+        *("--prompts", paths["speed.jsonl"], "--quality", paths["quality.jsonl"]),
+        *("--protocol", paths["protocol.toml"], "--seed", "seed", "--ppl-cap", "4.2"),
+    ]
+
+
+def test_a_good_config_is_verified_with_a_table(call: list[str], capsys) -> None:
+    assert main([*call, "--config", "MAX_MODEL_LEN=1024"]) == 0
+
+    printed = capsys.readouterr()
+    assert "verified" in printed.out
+    assert "4.0000 (95 % interval 4.0000 to 4.0000), cap 4.2000" in printed.out
+    assert "asked 1024, found 1024" in printed.out
+    assert printed.err == ""
+
+
+def test_json_holds_every_row(call: list[str], capsys) -> None:
+    assert main([*call, "--json"]) == 0
+
+    document = json.loads(capsys.readouterr().out)
+    timed = document["lap"]["timed"]
+    seconds = sum(request["ended_ns"] - request["started_ns"] for request in timed) / 1e9
+    assert document["verdict"]["tokens_per_second"] == pytest.approx(6 * 16 / seconds)
+    assert len(document["lap"]["quality"]) == 8
+
+
+def test_a_narrow_window_is_disqualified(call: list[str], tmp_path: Path, capsys) -> None:
+    (tmp_path / "narrow.env").write_text("SLIDING_WINDOW=2\n")
+
+    assert main([*call, "--config", str(tmp_path / "narrow.env"), "--json"]) == 1
+
+    verdict = json.loads(capsys.readouterr().out)["verdict"]
+    assert (verdict["outcome"], verdict["reason"], verdict["stage"]) == (
+        "disqualified",
+        "over-ppl-cap",
+        "quality-sample",
+    )
+
+
+def test_an_engine_that_cannot_start_fails_with_its_log(call: list[str], capsys) -> None:
+    assert main([*call, "--config", "MAX_MODEL_LEN=65536"]) == 1
+
+    printed = capsys.readouterr().out
+    assert "failed" in printed
+    assert "The engine exited before it was ready." in printed
+    assert "exit code 1" in printed
+    assert "the engine cannot start with this" in printed
+    assert "token ids left out" in printed
+
+
+def replaced(call: list[str], option: str, value: str) -> list[str]:
+    place = call.index(option) + 1
+    return [*call[:place], value, *call[place + 1 :]]
+
+
+BAD = [
+    ("--engine", "nothing", "no engine file nothing"),
+    ("--model", "nowhere", "nowhere is no model folder"),
+    ("--prompts", "nowhere.jsonl", "cannot read nowhere.jsonl"),
+    ("--quality", "nowhere.jsonl", "cannot read nowhere.jsonl"),
+    ("--protocol", "nowhere.toml", "cannot read nowhere.toml"),
+]
+
+
+@pytest.mark.parametrize(("option", "value", "words"), BAD)
+def test_bad_input_is_one_sentence_and_exit_code_2(
+    call: list[str], capsys, option: str, value: str, words: str
+) -> None:
+    assert main(replaced(call, option, value)) == 2
+
+    printed = capsys.readouterr()
+    assert words in printed.err
+    assert (printed.err.count("\n"), printed.out) == (1, "")
+
+
+def test_every_problem_of_a_config_is_a_line_with_its_number(call: list[str], tmp_path: Path, capsys) -> None:
+    (tmp_path / "bad.env").write_text("SLIDING_WINDOW=0\nLD_PRELOAD=x\n")
+
+    assert main([*call, "--config", str(tmp_path / "bad.env")]) == 2
+
+    assert capsys.readouterr().err.splitlines() == [
+        "line 1: SLIDING_WINDOW: Must be from 1 to 512, not 0.",
+        "line 2: LD_PRELOAD: This variable is always refused: it loads code.",
+    ]
+
+
+def test_ctrl_c_ends_the_engine_too(call: list[str]) -> None:
+    command = [sys.executable, "-m", "judge", *call, "--config", 'SCRIPT={"seconds_per_token": 5}']
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        time.sleep(3)
+        running.send_signal(signal.SIGINT)
+        assert running.wait(30) == 130
+        assert running.stderr is not None
+        assert b"Traceback" not in running.stderr.read()
+
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    assert call[call.index("--engine-path") + 1] not in listed.replace(" ".join(command), "")

@@ -1,0 +1,88 @@
+import math
+from collections.abc import Callable
+
+import pytest
+
+from judge import Lap, Outcome, decide
+from judge.errors import Fault
+from judge.quality import QualityScore
+from judge.verdict import PLATFORM_FAULTS
+from tests import builders
+
+LapOf = Callable[..., Lap]
+
+
+@pytest.mark.parametrize("fault", Fault)
+def test_every_fault_is_either_the_platforms_or_the_configs(fault: Fault) -> None:
+    verdict = decide(Lap("seed", fault=fault, fault_detail="where"), builders.plan())
+
+    assert verdict.outcome == (Outcome.VOID if fault in PLATFORM_FAULTS else Outcome.FAILED)
+    assert (verdict.reason, verdict.detail) == (fault, "where")
+    assert (verdict.tokens_per_second, verdict.ppl) == (None, None)
+
+
+def test_the_numbers_of_a_verified_lap_can_be_recomputed_from_its_rows(lap_of: LapOf) -> None:
+    plan = builders.plan()
+    lap = lap_of(plan)
+
+    verdict = decide(lap, plan)
+
+    seconds = sum((r.ended_ns - r.started_ns) / 1e9 for r in lap.timed)
+    assert verdict.tokens_per_second == pytest.approx(6 * 16 / seconds)
+    assert verdict.ppl == pytest.approx(math.exp(sum(q.nll for q in lap.quality) / sum(q.tokens for q in lap.quality)))
+    assert verdict == decide(lap, plan)
+
+
+def test_a_perplexity_at_the_cap_passes_and_one_above_it_does_not(lap_of: LapOf) -> None:
+    lap = lap_of()
+    ppl = decide(lap, builders.plan()).ppl
+    assert ppl is not None
+
+    assert decide(lap, builders.plan(ppl_cap=ppl)).outcome == Outcome.VERIFIED
+    verdict = decide(lap, builders.plan(ppl_cap=math.nextafter(ppl, 0)))
+    assert (verdict.outcome, verdict.reason) == (Outcome.DISQUALIFIED, "over-ppl-cap")
+    assert verdict.tokens_per_second is not None
+
+
+def test_however_fast_a_run_over_the_cap_is_disqualified(lap_of: LapOf) -> None:
+    lap = lap_of()
+    lap.quality = [QualityScore(s.record_sha256, s.tokens, s.nll * 3) for s in lap.quality]
+
+    assert decide(lap, builders.plan()).outcome == Outcome.DISQUALIFIED
+
+
+def missing_request(lap: Lap) -> None:
+    lap.timed.pop()
+
+
+def doubled_request(lap: Lap) -> None:
+    lap.timed[0] = lap.timed[1]
+
+
+def missing_record(lap: Lap) -> None:
+    lap.quality.pop()
+
+
+def foreign_record(lap: Lap) -> None:
+    lap.quality[0] = QualityScore("f" * 64, 10, 10.0)
+
+
+def endless_record(lap: Lap) -> None:
+    lap.quality[0] = QualityScore(lap.quality[0].record_sha256, 10, math.nan)
+
+
+@pytest.mark.parametrize("spoil", [missing_request, doubled_request, missing_record, foreign_record, endless_record])
+def test_a_lap_that_lacks_anything_is_never_a_pass(lap_of: LapOf, spoil: Callable[[Lap], None]) -> None:
+    lap = lap_of()
+    spoil(lap)
+
+    verdict = decide(lap, builders.plan())
+
+    assert (verdict.outcome, verdict.reason) == (Outcome.VOID, Fault.INCOMPLETE_LAP)
+
+
+def test_stopping_early_without_a_sample_over_the_cap_is_no_disqualification(lap_of: LapOf) -> None:
+    lap = lap_of()
+    lap.stopped_early, lap.timed = True, []
+
+    assert decide(lap, builders.plan()).outcome == Outcome.VOID
