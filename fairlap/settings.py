@@ -29,8 +29,11 @@ BROKER_URL = env.text("BROKER_URL", "redis://127.0.0.1:6379/0")
 HTTPS_ONLY = env.flag("HTTPS_ONLY", False)
 # The address that mails come from.
 DEFAULT_FROM_EMAIL = env.text("DEFAULT_FROM_EMAIL", "fairlap@localhost")
-# Where mail goes, as a URL-like name of Django's mail back ends: console or smtp.
-EMAIL_BACKEND = f"django.core.mail.backends.{env.text('EMAIL', 'console')}.EmailBackend"
+# The mail server; without one, mails are printed.
+EMAIL_HOST = env.text("EMAIL_HOST", "")
+# The mail server's port.
+EMAIL_PORT = env.whole_number("EMAIL_PORT", 25)
+EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if EMAIL_HOST else 'console'}.EmailBackend"
 # Addresses of the organizers who are told of void runs, separated by commas.
 MANAGERS = [(address, address) for address in env.listing("ORGANIZERS")]
 # The smallest level of log lines that are printed.

@@ -1,6 +1,7 @@
 """The quality pass: log-probabilities of hidden continuations, and the perplexity they make."""
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -56,20 +57,20 @@ def _logprob(position: Any, token_id: int, where: str) -> float:
 def perplexity(scores: Sequence[QualityScore]) -> float:
     """PPL = exp(Σ NLL / Σ tokens), token-weighted over all records.
 
-    Raises ValueError when there is no token. A perplexity too large for a float is infinity,
-    which is over every cap.
+    Raises ValueError when there is no token. A perplexity too large for a float is the largest
+    float: over every cap, and still a number in JSON.
     """
     tokens = sum(score.tokens for score in scores)
     if tokens <= 0:
         raise ValueError("no tokens were scored")
-    return exp_or_infinity(math.fsum(score.nll for score in scores) / tokens)
+    return bounded_exp(math.fsum(score.nll for score in scores) / tokens)
 
 
-def exp_or_infinity(mean_nll: float) -> float:
+def bounded_exp(mean_nll: float) -> float:
     try:
         return math.exp(mean_nll)
     except OverflowError:
-        return math.inf
+        return sys.float_info.max
 
 
 def check_repeat(first: QualityScore, again: QualityScore, tolerance_nats: float, where: str) -> None:

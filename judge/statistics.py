@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from judge.quality import QualityScore, exp_or_infinity
+from judge.quality import QualityScore, bounded_exp
 
 RESAMPLES = 10_000
 
@@ -24,4 +24,4 @@ def perplexity_interval(scores: Sequence[QualityScore], seed: str, confidence: f
     mean_nll = nll[drawn].sum(axis=1) / tokens[drawn].sum(axis=1)
     tail = (1 - confidence) / 2
     low, high = np.quantile(mean_nll, [tail, 1 - tail])
-    return exp_or_infinity(float(low)), exp_or_infinity(float(high))
+    return bounded_exp(float(low)), bounded_exp(float(high))

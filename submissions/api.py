@@ -5,7 +5,7 @@ from http import HTTPStatus
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
-from ninja import NinjaAPI, Schema
+from ninja import NinjaAPI, Schema, Status
 from ninja.security import django_auth
 
 import judge
@@ -76,7 +76,7 @@ def as_problem(request: HttpRequest, refusal: Refusal) -> HttpResponse:
 
 
 @api.post("/competitions/{slug}/submissions", auth=django_auth, response={201: SubmissionOut})
-def create_submission(request: HttpRequest, slug: str, body: ConfigIn) -> tuple[int, SubmissionOut]:
+def create_submission(request: HttpRequest, slug: str, body: ConfigIn) -> Status:
     competition = get_object_or_404(Competition, slug=slug)
     team = queries.team_of(request.user)
     if team is None:
@@ -88,7 +88,7 @@ def create_submission(request: HttpRequest, slug: str, body: ConfigIn) -> tuple[
         raise Refusal(HTTPStatus.UNPROCESSABLE_ENTITY, "The config was refused.", problems) from None
     except services.NotOpen:
         raise Refusal(HTTPStatus.CONFLICT, "This competition takes no configs yet.") from None
-    return 201, _out(submission)
+    return Status(201, _out(submission))
 
 
 @api.get("/submissions/{pk}", auth=django_auth, response=SubmissionOut)

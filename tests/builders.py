@@ -2,7 +2,7 @@
 
 import hashlib
 import itertools
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from django.contrib.auth.models import User
 
@@ -14,6 +14,7 @@ from submissions import services
 from submissions.models import Attempt, Competition, ConfigSchema, Evaluation, Submission, Team
 from tests.engines.toy_model import ToyModel
 
+__all__ = ["timedelta"]
 NOW = datetime(2026, 6, 20, 12, 0, tzinfo=UTC)
 PPL = 4.0
 _numbers = itertools.count(1)

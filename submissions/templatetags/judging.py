@@ -19,7 +19,9 @@ def speed(value: float | None) -> str:
 @register.filter
 def ppl(value: float | None) -> str:
     """A perplexity, to four significant digits at least."""
-    return "–" if value is None else f"{value:,.3f}" if value < 1000 else f"{value:,.0f}"
+    if value is None:
+        return "–"
+    return f"{value:,.3f}" if value < 1000 else f"{value:,.0f}" if value < 1e9 else f"{value:.3g}"
 
 
 @register.filter

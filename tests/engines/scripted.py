@@ -57,6 +57,9 @@ class ScriptedEngine(ThreadingHTTPServer):
         self.shutdown()
         self.server_close()
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """The judge breaks off what takes too long; that is no error of the engine's."""
+
     def due(self, kind: str, number: int) -> list[Misbehaviour]:
         """What goes wrong with the n-th request of this kind."""
         known = misbehaviour.TIMED if kind == "timed" else misbehaviour.QUALITY
