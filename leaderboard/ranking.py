@@ -67,8 +67,8 @@ def _row(laps: list[Result]) -> Row:
     )
 
 
-def _order(row: Row) -> tuple[float, int, str]:
-    return (-row.tokens_per_second, row.submission_id, row.config_sha256)
+def _order(row: Row) -> tuple[float, int]:
+    return (-row.tokens_per_second, row.submission_id)
 
 
 def _numbered(rows: list[Row]) -> list[Row]:
