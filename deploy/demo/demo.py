@@ -12,6 +12,7 @@ import os
 import secrets
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -43,8 +44,6 @@ def say(text: str) -> None:
 
 def site_port() -> int:
     """PORT, or else 8000 where it is free."""
-    import socket
-
     if os.environ.get("PORT"):
         return int(os.environ["PORT"])
     with socket.socket() as probe:
@@ -172,7 +171,8 @@ def run(check: bool) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="print one JSON line per evaluation and end")
-    signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))
+    for number in (signal.SIGINT, signal.SIGTERM):  # set, since a background shell starts us with SIGINT ignored
+        signal.signal(number, signal.default_int_handler)
     try:
         return run(parser.parse_args().check)
     except KeyboardInterrupt:

@@ -67,4 +67,4 @@ def print_table() -> None:
         table.add_row(
             str(row["team"] or "(reference)"), str(row["kind"]), str(row["verdict"]), str(row["reason"] or ""), *shown
         )
-    Console(stderr=True).print(table)
+    Console(stderr=True, width=110).print(table)

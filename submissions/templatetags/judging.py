@@ -32,4 +32,4 @@ def seconds(value: float | None) -> str:
 @register.filter
 def over_cap(value: float | None, cap: float | None) -> str:
     """How far a perplexity is from the cap, as a signed share of the cap."""
-    return "" if value is None or not cap else f"{100 * (value / cap - 1):+,.1f} %"
+    return "" if value is None or not cap else f"{100 * (value / cap - 1):+,.1f} %".replace("-", "−")

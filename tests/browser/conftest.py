@@ -43,7 +43,7 @@ def page(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Page]:
     assert [text for text in complaints if "422 (" not in text] == []
 
 
-@pytest.fixture()
+@pytest.fixture
 def shoot(page: Page):
     """Keeps a picture of the page under artefacts/, and refuses one that scrolls sideways."""
     folder = ROOT / "artefacts"

@@ -114,7 +114,7 @@ def test_the_page_shows_rank_speed_perplexity_cap_and_config(client: Client, con
 
     text = client.get(reverse("board", args=[contest.slug])).content.decode()
 
-    for shown in ("1,510.13", "4.100", "-2.4 %", "SLIDING_WINDOW=188", "351.900", "The perplexity is over the cap."):
+    for shown in ("1,510.13", "4.100", "−2.4 %", "SLIDING_WINDOW=188", "351.900", "The perplexity is over the cap."):
         assert shown in text
 
 

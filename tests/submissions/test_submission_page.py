@@ -49,11 +49,12 @@ def measured(**fields: object) -> MeasuredLap:
 
 
 def test_a_queued_run_says_how_many_are_ahead_and_polls_itself(client: Client, sent: Submission) -> None:
-    builders.submission(sent.competition)
+    later = builders.submission(sent.competition, sent.team)
 
     text = page_of(client, sent)
 
-    assert "0 runs are ahead." in text
+    assert "1 run is ahead." in page_of(client, later)
+    assert "Next in line." in text
     assert 'hx-trigger="every 2s"' in text
     assert "SLIDING_WINDOW=188" in text
 
