@@ -65,9 +65,9 @@ def load_competition(file: CompetitionFile) -> Competition:
     competition.protocol = TypeAdapter(judge.Protocol).dump_python(file.protocol)
     competition.reference_config = reference.canonical
     competition.save()
-    variables = SCHEMA.dump_python(schema, mode="json")["variables"]
     version = competition.schemas.count() + 1
-    ConfigSchema.objects.create(competition=competition, version=version, variables=variables)
+    content = SCHEMA.dump_json(schema).decode()
+    ConfigSchema.objects.create(competition=competition, version=version, content=content)
     return competition
 
 

@@ -62,11 +62,14 @@ class PromptSet(models.Model):
 
 
 class ConfigSchema(models.Model):
-    """Which variables a config may set. Never changed: a change is a new version."""
+    """Which variables a config may set, as JSON text. Never changed: a change is a new version.
+
+    Text and not a JSONField: PostgreSQL would reorder the variables, and the form shows them in this order.
+    """
 
     competition = models.ForeignKey("Competition", on_delete=models.CASCADE, related_name="schemas")
     version = models.PositiveIntegerField()
-    variables = models.JSONField()
+    content = models.TextField()
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -76,7 +79,7 @@ class ConfigSchema(models.Model):
         return f"{self.competition} v{self.version}"
 
     def load(self) -> judge.Schema:
-        return SCHEMA.validate_python({"variables": self.variables})
+        return SCHEMA.validate_json(self.content)
 
 
 class Competition(models.Model):

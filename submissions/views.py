@@ -48,18 +48,18 @@ def create_team(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "POST"])
 def submit(request: HttpRequest, slug: str) -> HttpResponse:
-    """The config form. `action=fill` puts a pasted or uploaded text into the fields; anything else submits."""
+    """The config form. A pasted or uploaded text is put into the fields first, for a look before it is sent."""
     found = get_object_or_404(Competition, slug=slug)
     team = queries.team_of(request.user)
     if team is None:
         return redirect(reverse("create-team", query={"next": found.slug}))
     text_form = ConfigTextForm(request.POST or None, request.FILES or None)
     if request.method == "POST" and (text_form.is_used or request.POST.get("action") == "fill"):
-        return _form_page(request, found, _filled(text_form, found, request), text_form)
+        return _fill(request, found, text_form)
     form = ConfigForm(found.schema.load(), request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
         return _submitted(request, found, team, form)
-    return _form_page(request, found, form, text_form, status=422 if form.errors else 200)
+    return _form_page(request, found, form, ConfigTextForm())
 
 
 def _submitted(request: HttpRequest, competition: Competition, team: Team, form: ConfigForm) -> HttpResponse:
@@ -67,29 +67,40 @@ def _submitted(request: HttpRequest, competition: Competition, team: Team, form:
         return redirect(services.submit(competition, team, request.user, form.raw_variables()))
     except services.NotOpen:
         form.add_error(None, _("This competition takes no configs yet: its reference has not been measured."))
-        return _form_page(request, competition, form, ConfigTextForm(), status=409)
+        return _form_page(request, competition, form, ConfigTextForm())
 
 
-def _filled(text_form: ConfigTextForm, competition: Competition, request: HttpRequest) -> ConfigForm:
-    """The config form with what the text says; what the text does not name keeps what was typed."""
+def _fill(request: HttpRequest, competition: Competition, text_form: ConfigTextForm) -> HttpResponse:
+    """What the text says goes into the fields; what it does not name keeps what was typed.
+
+    A text that was understood is taken off the page, or the next press would fill the fields again.
+    """
     schema = competition.schema.load()
     typed = {name: request.POST.get(name, "") for name in schema.variables}
     try:
         values, problems = fill_values(text_form.read(), schema)
     except judge.ConfigError:
-        return ConfigForm(schema, typed)
+        return _form_page(request, competition, ConfigForm(schema, typed), text_form)
     text_form.add_problems(text_form.source, problems)
-    form = ConfigForm(schema, typed | values)
-    form.filled = sorted(values)
-    return form
+    return _form_page(
+        request,
+        competition,
+        ConfigForm(schema, typed | values),
+        text_form if problems else ConfigTextForm(),
+        filled=sorted(values),
+    )
 
 
 def _form_page(
-    request: HttpRequest, competition: Competition, form: ConfigForm, text_form: ConfigTextForm, status: int = 200
+    request: HttpRequest,
+    competition: Competition,
+    form: ConfigForm,
+    text_form: ConfigTextForm,
+    filled: list[str] | None = None,
 ) -> HttpResponse:
-    context = {"competition": competition, "form": form, "text_form": text_form}
-    status = 422 if text_form.is_bound and text_form.errors else status
-    return render(request, "submissions/submit.html", context, status=status)
+    refused = form.errors or (text_form.is_bound and text_form.errors)
+    context = {"competition": competition, "form": form, "text_form": text_form, "filled": filled}
+    return render(request, "submissions/submit.html", context, status=422 if refused else 200)
 
 
 @login_required

@@ -2,6 +2,7 @@
 
 import hashlib
 import itertools
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 
 from django.contrib.auth.models import User
@@ -67,18 +68,15 @@ def competition(engine: str = "vllm-cpu", ppl_cap: float | None = PPL * 1.05, **
         "engine": engine,
         "model": "toy",
         "hardware_class": "cpu",
-        "protocol": dict.fromkeys([]),
+        "protocol": asdict(protocol()),
         "reference_ppl": None if ppl_cap is None else PPL,
         "ppl_cap": ppl_cap,
     }
-    from pydantic import TypeAdapter
-
-    fields["protocol"] = TypeAdapter(judge.Protocol).dump_python(protocol())
     made = Competition.objects.create(**(fields | changes))
     services.store_prompts(made, speed_set(), SetRole.HIDDEN)
     services.store_prompts(made, quality_set(), SetRole.HIDDEN)
-    schema = SCHEMA.dump_python(judge.load_engine(engine).schema, mode="json")
-    ConfigSchema.objects.create(competition=made, version=1, variables=schema["variables"])
+    content = SCHEMA.dump_json(judge.load_engine(engine).schema).decode()
+    ConfigSchema.objects.create(competition=made, version=1, content=content)
     return made
 
 

@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 
 from tests.conftest import ROOT
 
+os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "1")  # Playwright keeps an event loop in this thread
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or "/usr/bin/chromium"
 FLAGS = [
     "--no-sandbox",
