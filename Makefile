@@ -23,7 +23,7 @@ check: $(DEV)                     ## lint, format, types, import directions
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 	.venv/bin/lint-imports
-	.venv/bin/python manage.py makemigrations --check --dry-run
+	DEBUG=1 .venv/bin/python manage.py makemigrations --check --dry-run
 
 fix: $(DEV)                       ## what the linter can mend by itself
 	.venv/bin/ruff check --fix .

@@ -14,7 +14,7 @@ from judge.metrics import Speculation, read_speculation
 from judge.prompts import QualityRecord, SentPrompts, seeded_order, warmup_prompts
 from judge.protocol import LapPlan, Progress, Stage
 from judge.quality import QualityScore, check_repeat, score_quality
-from judge.speed import NS_PER_S, TimedRequest, timed_request, tokens_per_second, wall_clock_tokens_per_second
+from judge.speed import NS_PER_S, TimedRequest, compat_tps, timed_request, tps
 from judge.statistics import perplexity_interval
 
 READY_POLL_S = 0.25
@@ -199,7 +199,7 @@ class _LapRunner:
             exchange = client.complete(prompt.token_ids, self._protocol.output_tokens, where)
             self.lap.timed.append(timed_request(prompt, exchange, self._protocol.output_tokens, where))
             self._report(Progress(Stage.TIMED_PASS, number, len(prompts)))
-        check_wall_clock(self.lap.timed, self._protocol.wall_clock_tolerance)
+        check_wall_clock(self.lap.timed, self._protocol.compat_tolerance)
 
     def _score_rest(self, client: EngineClient) -> None:
         scored = {record.sha256: score for record, score in zip(self._sample, self.lap.quality, strict=True)}
@@ -273,7 +273,7 @@ def sample_is_over_cap(scores: Sequence[QualityScore], plan: LapPlan) -> bool:
 def check_wall_clock(timed: Iterable[TimedRequest], tolerance: float) -> None:
     """Raise LapFault when the score and the whole wall clock of the timed pass disagree."""
     timed = list(timed)
-    score, wall_clock = tokens_per_second(timed), wall_clock_tokens_per_second(timed)
+    score, wall_clock = tps(timed), compat_tps(timed)
     if abs(wall_clock / score - 1) > tolerance:
         idle_s = (timed[-1].ended_ns - timed[0].started_ns - sum(r.duration_ns for r in timed)) / NS_PER_S
         detail = f"{score:.3f} tokens/s by request, {wall_clock:.3f} by wall clock; {idle_s:.3f} s passed between"

@@ -31,7 +31,7 @@ class Stage(StrEnum):
 class Protocol:
     """Settings of the measuring protocol; a competition may set each.
 
-    `repeat_tolerance_nats` is a mean per token. `wall_clock_tolerance` is the share by which the
+    `repeat_tolerance_nats` is a mean per token. `compat_tolerance` is the share by which the
     tokens per second over the whole wall clock of the timed pass may differ from the score.
     """
 
@@ -43,7 +43,7 @@ class Protocol:
     repeat_tolerance_nats: Annotated[float, Field(gt=0)] = 1e-3
     stream_requests: CountOrZero = 4
     stream_tokens: Count = 64
-    wall_clock_tolerance: Annotated[float, Field(gt=0, lt=1)] = 0.05
+    compat_tolerance: Annotated[float, Field(gt=0, lt=1)] = 0.05
     start_timeout_s: Seconds = 900
     request_timeout_s: Seconds = 120
     stop_timeout_s: Seconds = 60

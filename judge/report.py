@@ -76,8 +76,8 @@ def _facts(config: Config, lap: Lap, verdict: Verdict) -> Iterator[tuple[str, st
 def _speed_facts(lap: Lap) -> Iterator[tuple[str, str]]:
     if lap.timed:
         speed = summarise_speed(lap.timed)
-        yield "tokens per second", f"{speed.tokens_per_second:.3f}"
-        yield "by wall clock", f"{speed.wall_clock_tokens_per_second:.3f}"
+        yield "tokens per second", f"{speed.tps:.3f}"
+        yield "by wall clock", f"{speed.compat_tps:.3f}"
         yield "seconds a request", f"p50 {speed.p50_s:.3f}, p90 {speed.p90_s:.3f}, p99 {speed.p99_s:.3f}"
     if lap.stream:
         yield "time to first token", f"{lap.stream.first_token_ns / 1e6:.1f} ms"

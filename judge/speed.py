@@ -31,12 +31,12 @@ class TimedRequest:
 class SpeedSummary:
     """What a timed pass shows beside its score; nothing here is ranked.
 
-    Seconds are per request. `wall_clock_tokens_per_second` counts the whole pass from the first
+    Seconds are per request. `compat_tps` counts the whole pass from the first
     byte sent to the last byte read, as `sglang.bench_serving` computes `output_throughput`.
     """
 
-    tokens_per_second: float
-    wall_clock_tokens_per_second: float
+    tps: float
+    compat_tps: float
     p50_s: float
     p90_s: float
     p99_s: float
@@ -81,7 +81,7 @@ def _check_usage(answer: dict[str, Any], counted: int, where: str) -> None:
         raise LapFault(Fault.USAGE_MISMATCH, f"{where}: usage claims {claimed} tokens, {counted} ids were returned")
 
 
-def tokens_per_second(requests: Sequence[TimedRequest]) -> float:
+def tps(requests: Sequence[TimedRequest]) -> float:
     """Σ tokens / Σ seconds over the timed pass. Raises ValueError when there is no time to divide by."""
     total_ns = sum(request.duration_ns for request in requests)
     if total_ns <= 0:
@@ -89,8 +89,8 @@ def tokens_per_second(requests: Sequence[TimedRequest]) -> float:
     return sum(len(request.token_ids) for request in requests) * NS_PER_S / total_ns
 
 
-def wall_clock_tokens_per_second(requests: Sequence[TimedRequest]) -> float:
-    """Σ tokens / the whole wall clock of the timed pass. Raises ValueError as tokens_per_second does."""
+def compat_tps(requests: Sequence[TimedRequest]) -> float:
+    """Σ tokens / the whole wall clock of the timed pass. Raises ValueError as tps does."""
     wall_ns = max(r.ended_ns for r in requests) - min(r.started_ns for r in requests) if requests else 0
     if wall_ns <= 0:
         raise ValueError("the timed pass took no time")
@@ -98,8 +98,8 @@ def wall_clock_tokens_per_second(requests: Sequence[TimedRequest]) -> float:
 
 
 def summarise_speed(requests: Sequence[TimedRequest]) -> SpeedSummary:
-    """The score and the percentiles of a timed pass. Raises ValueError as tokens_per_second does."""
-    score = tokens_per_second(requests)
+    """The score and the percentiles of a timed pass. Raises ValueError as tps does."""
+    score = tps(requests)
     seconds = [request.duration_ns / NS_PER_S for request in requests]
     p50, p90, p99 = np.percentile(seconds, [50, 90, 99])
-    return SpeedSummary(score, wall_clock_tokens_per_second(requests), float(p50), float(p90), float(p99))
+    return SpeedSummary(score, compat_tps(requests), float(p50), float(p90), float(p99))

@@ -8,7 +8,7 @@ from judge.errors import Fault
 from judge.lap import Lap, sample_is_over_cap
 from judge.protocol import LapPlan, Stage
 from judge.quality import perplexity
-from judge.speed import tokens_per_second
+from judge.speed import tps
 
 OVER_PPL_CAP = "over-ppl-cap"
 
@@ -38,14 +38,14 @@ PLATFORM_FAULTS = frozenset(
 class Verdict:
     """What a run comes to. `reason` is a code of words.REASONS, empty when verified; `stage` where it broke.
 
-    `tokens_per_second` and `ppl` are what was measured up to there, None where nothing was.
+    `tps` and `ppl` are what was measured up to there, None where nothing was.
     """
 
     outcome: Outcome
     reason: str = ""
     stage: Stage | None = None
     detail: str = ""
-    tokens_per_second: float | None = None
+    tps: float | None = None
     ppl: float | None = None
     ppl_cap: float | None = None
 
@@ -64,10 +64,10 @@ def decide(lap: Lap, plan: LapPlan) -> Verdict:
         return _over_cap(lap, plan, Stage.QUALITY_SAMPLE, None)
     if missing := _missing(lap, plan):
         return Verdict(Outcome.VOID, Fault.INCOMPLETE_LAP, detail=missing, ppl_cap=plan.ppl_cap)
-    ppl, speed = perplexity(lap.quality), tokens_per_second(lap.timed)
+    ppl, speed = perplexity(lap.quality), tps(lap.timed)
     if plan.ppl_cap is not None and not ppl <= plan.ppl_cap:
         return _over_cap(lap, plan, Stage.QUALITY_PASS, speed)
-    return Verdict(Outcome.VERIFIED, tokens_per_second=speed, ppl=ppl, ppl_cap=plan.ppl_cap)
+    return Verdict(Outcome.VERIFIED, tps=speed, ppl=ppl, ppl_cap=plan.ppl_cap)
 
 
 def _over_cap(lap: Lap, plan: LapPlan, stage: Stage, speed: float | None) -> Verdict:

@@ -14,7 +14,7 @@ class Result:
 
     team_id: int
     config_sha256: str
-    tokens_per_second: float | None
+    tps: float | None
     ppl: float
     decided_at: datetime
     submission_id: int
@@ -27,7 +27,7 @@ class Row:
     rank: int
     team_id: int
     config_sha256: str
-    tokens_per_second: float
+    tps: float
     ppl: float
     laps: int
     decided_at: datetime
@@ -43,7 +43,7 @@ def rank(results: Iterable[Result]) -> list[Row]:
     """
     laps: dict[tuple[int, str], list[Result]] = defaultdict(list)
     for result in results:
-        if result.tokens_per_second is not None and 0 < result.tokens_per_second < math.inf:
+        if result.tps is not None and 0 < result.tps < math.inf:
             laps[result.team_id, result.config_sha256].append(result)
     best: dict[int, Row] = {}
     for of_config in laps.values():
@@ -59,7 +59,7 @@ def _row(laps: list[Result]) -> Row:
         rank=0,
         team_id=first.team_id,
         config_sha256=first.config_sha256,
-        tokens_per_second=fmean(sorted(lap.tokens_per_second or 0.0 for lap in laps)),
+        tps=fmean(sorted(lap.tps or 0.0 for lap in laps)),
         ppl=fmean(sorted(lap.ppl for lap in laps)),
         laps=len(laps),
         decided_at=max(lap.decided_at for lap in laps),
@@ -68,12 +68,12 @@ def _row(laps: list[Result]) -> Row:
 
 
 def _order(row: Row) -> tuple[float, int]:
-    return (-row.tokens_per_second, row.submission_id)
+    return (-row.tps, row.submission_id)
 
 
 def _numbered(rows: list[Row]) -> list[Row]:
     numbered: list[Row] = []
     for place, row in enumerate(rows, start=1):
-        tied = numbered and numbered[-1].tokens_per_second == row.tokens_per_second
+        tied = numbered and numbered[-1].tps == row.tps
         numbered.append(replace(row, rank=numbered[-1].rank if tied else place))
     return numbered

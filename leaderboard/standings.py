@@ -20,7 +20,7 @@ class Entry:
     rank: int
     team_id: int
     team: str
-    tokens_per_second: float
+    tps: float
     ppl: float
     laps: int
     decided_at: datetime
@@ -86,7 +86,7 @@ def _result(evaluation: Evaluation) -> Result:
     return Result(
         team_id=submission.team_id,
         config_sha256=submission.config_sha256,
-        tokens_per_second=evaluation.tokens_per_second,
+        tps=evaluation.tps,
         ppl=evaluation.ppl,
         decided_at=evaluation.decided_at,
         submission_id=submission.pk,
@@ -98,7 +98,7 @@ def _entry(row: Row, evaluation: Evaluation) -> Entry:
         rank=row.rank,
         team_id=row.team_id,
         team=evaluation.submission.team.name,
-        tokens_per_second=row.tokens_per_second,
+        tps=row.tps,
         ppl=row.ppl,
         laps=row.laps,
         decided_at=row.decided_at,

@@ -26,7 +26,7 @@ class SubmissionAdmin(ReadOnlyAdmin):
 
 @admin.register(Evaluation)
 class EvaluationAdmin(ReadOnlyAdmin):
-    list_display = ["pk", "submission", "kind", "verdict", "reason", "tokens_per_second", "ppl", "decided_at"]
+    list_display = ["pk", "submission", "kind", "verdict", "reason", "tps", "ppl", "decided_at"]
     list_filter = ["kind", "verdict"]
 
 

@@ -39,7 +39,7 @@ class SubmissionOut(Schema):
     reason_words: str
     stage: str
     detail: str
-    tokens_per_second: float | None
+    tps: float | None
     ppl: float | None
     ppl_cap: float | None
 
@@ -122,7 +122,7 @@ def _out(submission: Submission) -> SubmissionOut:
         reason_words=reason_words(evaluation.reason) if evaluation.reason else "",
         stage=evaluation.stage,
         detail=evaluation.detail,
-        tokens_per_second=evaluation.tokens_per_second,
+        tps=evaluation.tps,
         ppl=evaluation.ppl,
         ppl_cap=evaluation.ppl_cap,
     )

@@ -153,7 +153,7 @@ def _decide(attempt: Attempt, verdict: Verdict, now: datetime) -> None:
         reason=verdict.reason,
         stage=verdict.stage or "",
         detail=without_nul(verdict.detail),
-        tokens_per_second=verdict.tokens_per_second,
+        tps=verdict.tps,
         ppl=verdict.ppl,
         decided_at=now,
     )

@@ -178,7 +178,7 @@ class Evaluation(models.Model):
     reason = models.CharField(max_length=40, blank=True, default="")
     stage = models.CharField(max_length=20, blank=True, default="")
     detail = models.TextField(blank=True, default="")
-    tokens_per_second = models.FloatField(null=True)
+    tps = models.FloatField(null=True)
     ppl = models.FloatField(null=True)
     ppl_cap = models.FloatField(null=True)
 
@@ -191,7 +191,7 @@ class Evaluation(models.Model):
                 name="a_verdict_has_a_time",
             ),
             models.CheckConstraint(
-                condition=~Q(verdict="verified") | Q(tokens_per_second__gt=0, ppl__gt=0),
+                condition=~Q(verdict="verified") | Q(tps__gt=0, ppl__gt=0),
                 name="a_verified_evaluation_has_its_numbers",
             ),
         ]

@@ -30,7 +30,7 @@ def protocol(**changes: object) -> judge.Protocol:
         "quality_repeats": 2,
         "stream_requests": 1,
         "stream_tokens": 4,
-        "wall_clock_tolerance": 0.9,  # a toy answers within microseconds, so the gaps weigh
+        "compat_tolerance": 0.999,  # a toy answers within microseconds, so the gaps weigh
         "start_timeout_s": 20,
         "request_timeout_s": 10,
         "stop_timeout_s": 20,
@@ -103,7 +103,7 @@ def decided(
 ) -> Evaluation:
     """Give the submission's evaluation a verdict, without measuring anything."""
     evaluation = of.evaluations.get()
-    fields = {"verdict": verdict, "tokens_per_second": tps, "ppl": ppl, "decided_at": NOW}
+    fields = {"verdict": verdict, "tps": tps, "ppl": ppl, "decided_at": NOW}
     Evaluation.objects.filter(pk=evaluation.pk).update(**fields, reason="" if verdict == "verified" else "over-ppl-cap")
     evaluation.refresh_from_db()
     return evaluation

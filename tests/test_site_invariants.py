@@ -91,3 +91,20 @@ def test_the_account_pages_are_ours(client: Client) -> None:
 def test_reading_pages_refuse_to_be_posted_to(client: Client, pages: list[str]) -> None:
     for address in pages[:3]:
         assert client.post(address).status_code == 405
+
+
+@pytest.mark.parametrize("address", ["/accounts/password/reset/", "/accounts/logout/", "/accounts/email/"])
+def test_the_other_account_pages_stand_in_our_frame(client: Client, address: str) -> None:
+    client.force_login(builders.user())
+
+    page = client.get(address)
+
+    assert page.status_code == 200
+    assert 'class="brand"' in page.content.decode()
+
+
+def test_what_is_not_there_is_said_in_our_frame(client: Client) -> None:
+    page = client.get("/c/nothing/")
+
+    assert page.status_code == 404
+    assert "<h1>Not found</h1>" in page.content.decode()

@@ -40,7 +40,7 @@ def evaluations() -> Iterator[dict[str, object]]:
             "kind": evaluation.kind,
             "verdict": evaluation.verdict or None,
             "reason": evaluation.reason or None,
-            "tps": evaluation.tokens_per_second,
+            "tps": evaluation.tps,
             "ppl": evaluation.ppl,
             "ppl_cap": evaluation.ppl_cap,
             "seconds": took,

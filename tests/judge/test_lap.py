@@ -217,7 +217,7 @@ def test_a_hopeless_sample_ends_the_lap_before_the_timed_pass(engine: ScriptedEn
     verdict = decide(lap, plan)
     assert (verdict.outcome, verdict.reason) == (Outcome.DISQUALIFIED, "over-ppl-cap")
     assert verdict.ppl == pytest.approx(4.0)
-    assert verdict.tokens_per_second is None
+    assert verdict.tps is None
 
 
 def test_the_reference_has_no_cap_to_keep(lap_of: LapOf) -> None:
@@ -232,7 +232,7 @@ def test_gaps_between_timed_requests_void_the_lap(lap_of: LapOf) -> None:
     def slow(progress: Progress) -> None:
         time.sleep(0.02 if progress.stage == Stage.TIMED_PASS else 0)
 
-    plan = builders.plan(wall_clock_tolerance=0.05)
+    plan = builders.plan(compat_tolerance=0.05)
 
     lap = lap_of(plan, slow)
 

@@ -18,7 +18,7 @@ def test_the_defaults_are_the_official_ones(name: str, value: float) -> None:
     assert getattr(Protocol(), name) == value
 
 
-WRONG = [{"output_tokens": 0}, {"warmup_requests": -1}, {"request_timeout_s": 0}, {"wall_clock_tolerance": 1}]
+WRONG = [{"output_tokens": 0}, {"warmup_requests": -1}, {"request_timeout_s": 0}, {"compat_tolerance": 1}]
 
 
 @pytest.mark.parametrize("setting", [*WRONG, {"output_token": 5}, {"start_timeout_s": "soon"}])

@@ -18,7 +18,7 @@ def test_every_fault_is_either_the_platforms_or_the_configs(fault: Fault) -> Non
 
     assert verdict.outcome == (Outcome.VOID if fault in PLATFORM_FAULTS else Outcome.FAILED)
     assert (verdict.reason, verdict.detail) == (fault, "where")
-    assert (verdict.tokens_per_second, verdict.ppl) == (None, None)
+    assert (verdict.tps, verdict.ppl) == (None, None)
 
 
 def test_the_numbers_of_a_verified_lap_can_be_recomputed_from_its_rows(lap_of: LapOf) -> None:
@@ -28,7 +28,7 @@ def test_the_numbers_of_a_verified_lap_can_be_recomputed_from_its_rows(lap_of: L
     verdict = decide(lap, plan)
 
     seconds = sum((r.ended_ns - r.started_ns) / 1e9 for r in lap.timed)
-    assert verdict.tokens_per_second == pytest.approx(6 * 16 / seconds)
+    assert verdict.tps == pytest.approx(6 * 16 / seconds)
     assert verdict.ppl == pytest.approx(math.exp(sum(q.nll for q in lap.quality) / sum(q.tokens for q in lap.quality)))
     assert verdict == decide(lap, plan)
 
@@ -41,7 +41,7 @@ def test_a_perplexity_at_the_cap_passes_and_one_above_it_does_not(lap_of: LapOf)
     assert decide(lap, builders.plan(ppl_cap=ppl)).outcome == Outcome.VERIFIED
     verdict = decide(lap, builders.plan(ppl_cap=math.nextafter(ppl, 0)))
     assert (verdict.outcome, verdict.reason) == (Outcome.DISQUALIFIED, "over-ppl-cap")
-    assert verdict.tokens_per_second is not None
+    assert verdict.tps is not None
 
 
 def test_however_fast_a_run_over_the_cap_is_disqualified(lap_of: LapOf) -> None:

@@ -19,7 +19,7 @@ def result(team: int, tps: float | None, config: str = "a", submission: int | No
 def test_a_missing_number_never_ranks_and_never_hides_a_verified_one(missing: float | None) -> None:
     rows = rank([result(1, 500), result(1, missing, "b"), result(2, missing)])
 
-    assert [(row.team_id, row.tokens_per_second) for row in rows] == [(1, 500)]
+    assert [(row.team_id, row.tps) for row in rows] == [(1, 500)]
 
 
 def test_a_team_has_one_row_with_its_best_config() -> None:
@@ -31,7 +31,7 @@ def test_a_team_has_one_row_with_its_best_config() -> None:
 def test_the_score_of_a_config_is_the_mean_of_its_laps_never_the_best() -> None:
     rows = rank([result(1, tps) for tps in (490, 500, 510)] + [result(2, 505)])
 
-    assert [(row.team_id, row.tokens_per_second, row.laps) for row in rows] == [(2, 505, 1), (1, 500, 3)]
+    assert [(row.team_id, row.tps, row.laps) for row in rows] == [(2, 505, 1), (1, 500, 3)]
 
 
 def test_equal_speeds_share_a_rank_and_the_earlier_stands_first() -> None:
@@ -68,6 +68,6 @@ def test_ranks_are_what_a_slow_obvious_count_says(listed: list[Result]) -> None:
     rows = rank(listed)
 
     for row in rows:
-        assert row.rank == 1 + sum(other.tokens_per_second > row.tokens_per_second for other in rows)
-    good = {r.team_id for r in listed if r.tokens_per_second is not None and 0 < r.tokens_per_second < math.inf}
+        assert row.rank == 1 + sum(other.tps > row.tps for other in rows)
+    good = {r.team_id for r in listed if r.tps is not None and 0 < r.tps < math.inf}
     assert sorted(row.team_id for row in rows) == sorted(good)

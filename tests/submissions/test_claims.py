@@ -12,7 +12,7 @@ from tests import builders
 from tests.builders import NOW
 
 pytestmark = pytest.mark.django_db
-VERIFIED = Verdict(Outcome.VERIFIED, tokens_per_second=500.0, ppl=4.0, ppl_cap=4.2)
+VERIFIED = Verdict(Outcome.VERIFIED, tps=500.0, ppl=4.0, ppl_cap=4.2)
 VOID = Verdict(Outcome.VOID, Fault.DISTURBED_TIMING, Stage.TIMED_PASS, "gaps")
 LATER = NOW + timedelta(seconds=61)
 
@@ -95,7 +95,7 @@ def test_a_result_becomes_the_evaluations_verdict(contest, worker: Worker) -> No
     assert claims.record(claim(worker), [lap], VERIFIED, LATER)
 
     evaluation = submission.evaluations.get()
-    assert (evaluation.verdict, evaluation.tokens_per_second, evaluation.ppl) == ("verified", 500.0, 4.0)
+    assert (evaluation.verdict, evaluation.tps, evaluation.ppl) == ("verified", 500.0, 4.0)
     assert evaluation.decided_at == LATER
 
 

@@ -72,7 +72,7 @@ def test_the_stage_is_shown_as_it_happens(client: Client, sent: Submission) -> N
 
 
 def test_a_verified_run_shows_its_numbers_and_polls_no_more(client: Client, sent: Submission) -> None:
-    verdict = Verdict(Outcome.VERIFIED, tokens_per_second=510.126, ppl=2.393, ppl_cap=2.42)
+    verdict = Verdict(Outcome.VERIFIED, tps=510.126, ppl=2.393, ppl_cap=2.42)
     claims.record(claimed(), [measured()], verdict, NOW)
 
     text = page_of(client, sent)

@@ -12,7 +12,7 @@ from tests.builders import NOW
 
 pytestmark = pytest.mark.django_db
 SOON = NOW + timedelta(seconds=60)
-VERIFIED = Verdict(Outcome.VERIFIED, tokens_per_second=1.0, ppl=2.0)
+VERIFIED = Verdict(Outcome.VERIFIED, tps=1.0, ppl=2.0)
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def test_the_database_holds_the_rules_too(running: Attempt) -> None:
     evaluations = Evaluation.objects.filter(pk=running.evaluation_id)
     refused(lambda: evaluations.update(verdict="verified"))
     refused(lambda: evaluations.update(decided_at=NOW))
-    refused(lambda: evaluations.update(verdict="verified", decided_at=NOW, tokens_per_second=0, ppl=1))
+    refused(lambda: evaluations.update(verdict="verified", decided_at=NOW, tps=0, ppl=1))
 
 
 def test_a_submission_never_changes(running: Attempt) -> None:

@@ -50,7 +50,7 @@ def test_an_honest_run_is_verified_and_every_row_is_stored(contest: Competition)
     assert lap.effects == [["MAX_MODEL_LEN", 1024, 1024]]
     rows = TimedRequest.objects.filter(lap=lap)
     seconds = sum(row.ended_ns - row.started_ns for row in rows) / 1e9
-    assert evaluation.tokens_per_second == pytest.approx(sum(row.tokens for row in rows) / seconds)
+    assert evaluation.tps == pytest.approx(sum(row.tokens for row in rows) / seconds)
     assert QualityScore.objects.filter(lap=lap).count() == 8
     assert evaluation.ppl == pytest.approx(builders.PPL)
     assert lap.seed == evaluation.seed

@@ -36,7 +36,7 @@ class Command(BaseCommand):
             raise CommandError(f"the reference is {evaluation.verdict}: {words} {evaluation.detail}")
         found = services.accept_calibration(evaluation)
         self.stdout.write(
-            f"reference: {evaluation.tokens_per_second:.2f} tokens/s, "
+            f"reference: {evaluation.tps:.2f} tokens/s, "
             f"reference_ppl {found.reference_ppl:.4f}, ppl_cap {found.ppl_cap:.4f}"
         )
 
