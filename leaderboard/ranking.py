@@ -5,7 +5,6 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from statistics import fmean
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +58,17 @@ def _row(laps: list[Result]) -> Row:
         rank=0,
         team_id=first.team_id,
         config_sha256=first.config_sha256,
-        tps=fmean(sorted(lap.tps or 0.0 for lap in laps)),
-        ppl=fmean(sorted(lap.ppl for lap in laps)),
+        tps=_mean([lap.tps or 0.0 for lap in laps]),
+        ppl=_mean([lap.ppl for lap in laps]),
         laps=len(laps),
         decided_at=max(lap.decided_at for lap in laps),
         submission_id=first.submission_id,
     )
+
+
+def _mean(values: list[float]) -> float:
+    """The same in every order of the values, and without overflow for any of them."""
+    return math.fsum(value / len(values) for value in sorted(values))
 
 
 def _order(row: Row) -> tuple[float, int]:

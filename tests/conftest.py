@@ -7,10 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings as hypothesis_settings
 
 from judge.engine import Engine, Model, load_engine
 from tests.engines.script import Script
 from tests.engines.scripted import ScriptedEngine
+
+hypothesis_settings.register_profile("ci", derandomize=True)
+if os.environ.get("CI"):
+    hypothesis_settings.load_profile("ci")
 
 ROOT = Path(__file__).parents[1]
 SCRIPTED_TOML = str(ROOT / "tests" / "engines" / "scripted.toml")
