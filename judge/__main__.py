@@ -74,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
     start = partial(judge.EngineProcess, launch, options.engine_path)
     with report.progress_bar() as told:
         lap = judge.run_lap(start, plan, engine, config, told)
-    verdict = judge.decide(lap, plan)
+    verdict = judge.decide(lap, plan.rules)
     if options.json:
         print(json.dumps(report.as_document(config, lap, verdict), indent=1))
     else:

@@ -12,7 +12,7 @@ from judge.engine import Effect, Engine, read_effects
 from judge.errors import Fault, LapFault
 from judge.metrics import Speculation, read_speculation
 from judge.prompts import QualityRecord, SentPrompts, seeded_order, warmup_prompts
-from judge.protocol import LapPlan, Progress, Stage
+from judge.protocol import LapPlan, Progress, Rules, Stage
 from judge.quality import QualityScore, check_repeat, score_quality
 from judge.speed import NS_PER_S, TimedRequest, compat_tps, timed_request, tps
 from judge.statistics import perplexity_interval
@@ -188,7 +188,7 @@ class _LapRunner:
         for number, record in enumerate(self._sample, start=1):
             self.lap.quality.append(self._score(client, record, f"sample record {number}"))
             self._report(Progress(Stage.QUALITY_SAMPLE, number, len(self._sample)))
-        return not sample_is_over_cap(self.lap.quality, self._plan)
+        return not sample_is_over_cap(self.lap.quality, self._plan.rules)
 
     def _time(self, client: EngineClient) -> None:
         prompts = seeded_order(self._plan.speed_set.prompts, self._plan.seed, "speed")
@@ -263,11 +263,11 @@ def _exit_words(server: Server) -> str:
     return "the engine process ended" if code is None else f"the engine process ended with exit code {code}"
 
 
-def sample_is_over_cap(scores: Sequence[QualityScore], plan: LapPlan) -> bool:
+def sample_is_over_cap(scores: Sequence[QualityScore], rules: Rules) -> bool:
     """Whether even the lower 95 % bound of the sample's perplexity is over the cap."""
-    if not scores or plan.ppl_cap is None:
+    if not scores or rules.ppl_cap is None:
         return False
-    return perplexity_interval(scores, plan.seed)[0] > plan.ppl_cap
+    return perplexity_interval(scores, rules.seed)[0] > rules.ppl_cap
 
 
 def check_wall_clock(timed: Iterable[TimedRequest], tolerance: float) -> None:

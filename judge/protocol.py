@@ -51,6 +51,20 @@ class Protocol:
 
 
 @plain_dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What decides over a measured lap. Holds hashes and no prompt, so that it can be published.
+
+    `ppl_cap` is None for the reference, which has no cap to keep. `seed` drives the bootstrap.
+    """
+
+    protocol: Protocol
+    seed: str
+    ppl_cap: float | None
+    speed_sha256s: tuple[str, ...]
+    quality_sha256s: tuple[str, ...]
+
+
+@plain_dataclass(frozen=True, slots=True, kw_only=True)
 class LapPlan:
     """One server life, decided before it starts.
 
@@ -73,6 +87,16 @@ class LapPlan:
             for record_name, token_ids in sent_by_records:
                 if token_ids[: len(prompt.token_ids)] == prompt.token_ids:
                     raise PromptSetError(f"quality record {record_name} begins with speed prompt {prompt.name}")
+
+    @property
+    def rules(self) -> Rules:
+        return Rules(
+            protocol=self.protocol,
+            seed=self.seed,
+            ppl_cap=self.ppl_cap,
+            speed_sha256s=tuple(prompt.sha256 for prompt in self.speed_set.prompts),
+            quality_sha256s=tuple(record.sha256 for record in self.quality_set.records),
+        )
 
 
 @plain_dataclass(frozen=True, slots=True)

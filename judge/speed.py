@@ -8,7 +8,7 @@ import numpy as np
 
 from judge.client import Exchange, parse_object
 from judge.errors import Fault, LapFault
-from judge.prompts import SpeedPrompt
+from judge.prompts import SpeedPrompt, sha256_of_ids
 
 NS_PER_S = 1_000_000_000
 
@@ -20,7 +20,8 @@ class TimedRequest:
     prompt_sha256: str
     started_ns: int
     ended_ns: int
-    token_ids: tuple[int, ...]
+    tokens: int
+    answer_sha256: str
 
     @property
     def duration_ns(self) -> int:
@@ -53,7 +54,8 @@ def timed_request(prompt: SpeedPrompt, exchange: Exchange, output_tokens: int, w
     if choice.get("finish_reason") != "length":
         detail = f"{where}: finish_reason {choice.get('finish_reason')!r}, expected 'length'"
         raise LapFault(Fault.WRONG_FINISH_REASON, detail)
-    return TimedRequest(prompt.sha256, exchange.started_ns, exchange.ended_ns, token_ids)
+    answer_sha256 = sha256_of_ids(token_ids)
+    return TimedRequest(prompt.sha256, exchange.started_ns, exchange.ended_ns, len(token_ids), answer_sha256)
 
 
 def only_choice(answer: dict[str, Any], where: str) -> dict[str, Any]:
@@ -86,7 +88,7 @@ def tps(requests: Sequence[TimedRequest]) -> float:
     total_ns = sum(request.duration_ns for request in requests)
     if total_ns <= 0:
         raise ValueError("the timed pass took no time")
-    return sum(len(request.token_ids) for request in requests) * NS_PER_S / total_ns
+    return sum(request.tokens for request in requests) * NS_PER_S / total_ns
 
 
 def compat_tps(requests: Sequence[TimedRequest]) -> float:
@@ -94,7 +96,7 @@ def compat_tps(requests: Sequence[TimedRequest]) -> float:
     wall_ns = max(r.ended_ns for r in requests) - min(r.started_ns for r in requests) if requests else 0
     if wall_ns <= 0:
         raise ValueError("the timed pass took no time")
-    return sum(len(request.token_ids) for request in requests) * NS_PER_S / wall_ns
+    return sum(request.tokens for request in requests) * NS_PER_S / wall_ns
 
 
 def summarise_speed(requests: Sequence[TimedRequest]) -> SpeedSummary:

@@ -131,7 +131,7 @@ def _seconds_by_prompt(laps: Sequence[Lap]) -> tuple[Mapping[str, float], int]:
     by_prompt: dict[str, list[float]] = {}
     for request in (request for lap in laps for request in lap):
         by_prompt.setdefault(request.prompt_sha256, []).append(request.duration_ns / NS_PER_S)
-    return {prompt: float(np.mean(seconds)) for prompt, seconds in sorted(by_prompt.items())}, len(laps[0][0].token_ids)
+    return {prompt: float(np.mean(seconds)) for prompt, seconds in sorted(by_prompt.items())}, laps[0][0].tokens
 
 
 def _generator(seed: str) -> np.random.Generator:

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from judge.errors import Fault
 from judge.lap import Lap, sample_is_over_cap
-from judge.protocol import LapPlan, Stage
+from judge.protocol import Rules, Stage
 from judge.quality import perplexity
 from judge.speed import tps
 
@@ -50,8 +50,8 @@ class Verdict:
     ppl_cap: float | None = None
 
 
-def decide(lap: Lap, plan: LapPlan) -> Verdict:
-    """The verdict on one lap measured by this plan.
+def decide(lap: Lap, rules: Rules) -> Verdict:
+    """The verdict on one lap measured under these rules.
 
     1. A fault voids the run, or fails it when the config is to blame.
     2. A perplexity over the cap disqualifies, on the early sample too when its lower bound is over.
@@ -59,31 +59,30 @@ def decide(lap: Lap, plan: LapPlan) -> Verdict:
     """
     if lap.fault is not None:
         outcome = Outcome.VOID if lap.fault in PLATFORM_FAULTS else Outcome.FAILED
-        return Verdict(outcome, lap.fault, lap.fault_stage, lap.fault_detail, ppl_cap=plan.ppl_cap)
-    if lap.stopped_early and sample_is_over_cap(lap.quality, plan):
-        return _over_cap(lap, plan, Stage.QUALITY_SAMPLE, None)
-    if missing := _missing(lap, plan):
-        return Verdict(Outcome.VOID, Fault.INCOMPLETE_LAP, detail=missing, ppl_cap=plan.ppl_cap)
+        return Verdict(outcome, lap.fault, lap.fault_stage, lap.fault_detail, ppl_cap=rules.ppl_cap)
+    if lap.stopped_early and sample_is_over_cap(lap.quality, rules):
+        return _over_cap(lap, rules, Stage.QUALITY_SAMPLE, None)
+    if missing := _missing(lap, rules):
+        return Verdict(Outcome.VOID, Fault.INCOMPLETE_LAP, detail=missing, ppl_cap=rules.ppl_cap)
     ppl, speed = perplexity(lap.quality), tps(lap.timed)
-    if plan.ppl_cap is not None and not ppl <= plan.ppl_cap:
-        return _over_cap(lap, plan, Stage.QUALITY_PASS, speed)
-    return Verdict(Outcome.VERIFIED, tps=speed, ppl=ppl, ppl_cap=plan.ppl_cap)
+    if rules.ppl_cap is not None and not ppl <= rules.ppl_cap:
+        return _over_cap(lap, rules, Stage.QUALITY_PASS, speed)
+    return Verdict(Outcome.VERIFIED, tps=speed, ppl=ppl, ppl_cap=rules.ppl_cap)
 
 
-def _over_cap(lap: Lap, plan: LapPlan, stage: Stage, speed: float | None) -> Verdict:
+def _over_cap(lap: Lap, rules: Rules, stage: Stage, speed: float | None) -> Verdict:
     ppl = perplexity(lap.quality)
-    detail = f"perplexity {ppl:.4g} over {len(lap.quality)} records, the cap is {plan.ppl_cap:.4g}"
-    return Verdict(Outcome.DISQUALIFIED, OVER_PPL_CAP, stage, detail, speed, ppl, plan.ppl_cap)
+    detail = f"perplexity {ppl:.4g} over {len(lap.quality)} records, the cap is {rules.ppl_cap:.4g}"
+    return Verdict(Outcome.DISQUALIFIED, OVER_PPL_CAP, stage, detail, speed, ppl, rules.ppl_cap)
 
 
-def _missing(lap: Lap, plan: LapPlan) -> str:
+def _missing(lap: Lap, rules: Rules) -> str:
     """What a complete lap has and this one lacks, or nothing. Compares what was asked, not only how often."""
-    asked = {prompt.sha256 for prompt in plan.speed_set.prompts}
-    scored = {record.sha256 for record in plan.quality_set.records}
+    asked, scored = set(rules.speed_sha256s), set(rules.quality_sha256s)
     if len(lap.timed) != len(asked) or {request.prompt_sha256 for request in lap.timed} != asked:
         return f"{len(lap.timed)} of {len(asked)} timed requests"
     if len(lap.quality) != len(scored) or {score.record_sha256 for score in lap.quality} != scored:
         return f"{len(lap.quality)} of {len(scored)} quality records"
-    if any(len(request.token_ids) != plan.protocol.output_tokens for request in lap.timed):
+    if any(request.tokens != rules.protocol.output_tokens for request in lap.timed):
         return "an answer of another length"
     return "" if math.isfinite(sum(score.nll for score in lap.quality)) else "a record without a finite score"

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from django.db import transaction
 
 from judge import Lap as MeasuredLap
-from judge.prompts import sha256_of_ids
 from submissions.models import Attempt, Lap, QualityScore, TimedRequest
 
 
@@ -52,8 +51,8 @@ def _timed_rows(lap: Lap, measured: MeasuredLap) -> list[TimedRequest]:
             prompt_sha256=request.prompt_sha256,
             started_ns=request.started_ns,
             ended_ns=request.ended_ns,
-            tokens=len(request.token_ids),
-            answer_sha256=sha256_of_ids(request.token_ids),
+            tokens=request.tokens,
+            answer_sha256=request.answer_sha256,
         )
         for position, request in enumerate(measured.timed, start=1)
     ]

@@ -24,11 +24,12 @@ def timed_passes(config: str | None = None) -> Passes:
 
 
 def _requests(row: dict[str, str]) -> tuple[TimedRequest, ...]:
+    run = row["run"]
     seconds = [float(value) for value in row["seconds"].split()]
     tokens = [int(value) for value in row["tokens"].split()]
     tokens = tokens * len(seconds) if len(tokens) == 1 else tokens
     return tuple(
-        TimedRequest(f"prompt-{n}", n * 100 * NS, n * 100 * NS + round(taken * NS), (1,) * count)
+        TimedRequest(f"prompt-{n}", n * 100 * NS, n * 100 * NS + round(taken * NS), count, f"{run} {n}")
         for n, (taken, count) in enumerate(zip(seconds, tokens, strict=True))
     )
 

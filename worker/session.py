@@ -57,7 +57,7 @@ def judge_attempt(attempt: Attempt) -> None:
     try:
         job = read_job(attempt)
         lap = measure(attempt, job)
-        finish(attempt, [lap], judge.decide(lap, job.plan))
+        finish(attempt, [lap], judge.decide(lap, job.plan.rules))
         if not lap.engine_gone:
             claims.quarantine(attempt.worker, f"an engine process was left after attempt {attempt.pk}")
     except LapStopped as stopped:

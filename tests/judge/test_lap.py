@@ -20,10 +20,10 @@ def test_an_honest_engine_is_measured_completely(engine: ScriptedEngine, lap_of:
     lap = lap_of(plan)
 
     assert lap.fault is None
-    assert [len(request.token_ids) for request in lap.timed] == [16] * 6
+    assert [request.tokens for request in lap.timed] == [16] * 6
     assert sorted(score.tokens for score in lap.quality) == list(range(20, 28))
     assert perplexity(lap.quality) == pytest.approx(builders.PPL, rel=1e-9)
-    assert decide(lap, plan).outcome == Outcome.VERIFIED
+    assert decide(lap, plan.rules).outcome == Outcome.VERIFIED
 
 
 def test_the_stages_come_in_the_order_of_the_protocol(lap_of: LapOf) -> None:
@@ -113,7 +113,7 @@ def test_an_answer_one_token_short_fails_the_lap(engine: ScriptedEngine, lap_of:
 
     assert lap.fault == Fault.SHORT_ANSWER
     assert "request 5" in lap.fault_detail
-    assert decide(lap, plan).outcome == Outcome.FAILED
+    assert decide(lap, plan.rules).outcome == Outcome.FAILED
 
 
 TIMED_FAULTS = [
@@ -148,7 +148,7 @@ def test_one_bad_answer_in_the_timed_pass_ends_the_lap_with_its_name(
     assert "request 2" in lap.fault_detail
     assert lap.log_tail == "the last words"
     assert server.stopped
-    assert decide(lap, plan).outcome == Outcome.FAILED
+    assert decide(lap, plan.rules).outcome == Outcome.FAILED
 
 
 @pytest.mark.parametrize("what", ["without_usage", "with_null_usage"])
@@ -185,7 +185,7 @@ def test_one_bad_log_probability_is_never_a_pass(
     lap = lap_of(plan)
 
     assert (lap.fault, lap.fault_stage) == (fault, Stage.QUALITY_PASS)
-    assert decide(lap, plan).outcome == Outcome.FAILED
+    assert decide(lap, plan.rules).outcome == Outcome.FAILED
 
 
 def test_a_bad_log_probability_in_the_early_sample_counts_as_well(engine: ScriptedEngine, lap_of: LapOf) -> None:
@@ -204,7 +204,7 @@ def test_scores_that_change_when_asked_again_void_the_lap(engine: ScriptedEngine
     lap = lap_of(plan)
 
     assert lap.fault == Fault.QUALITY_NOT_REPEATABLE
-    assert decide(lap, plan).outcome == Outcome.VOID
+    assert decide(lap, plan.rules).outcome == Outcome.VOID
 
 
 def test_a_hopeless_sample_ends_the_lap_before_the_timed_pass(engine: ScriptedEngine, lap_of: LapOf) -> None:
@@ -214,7 +214,7 @@ def test_a_hopeless_sample_ends_the_lap_before_the_timed_pass(engine: ScriptedEn
 
     assert lap.stopped_early
     assert (len(lap.quality), lap.timed) == (4, [])
-    verdict = decide(lap, plan)
+    verdict = decide(lap, plan.rules)
     assert (verdict.outcome, verdict.reason) == (Outcome.DISQUALIFIED, "over-ppl-cap")
     assert verdict.ppl == pytest.approx(4.0)
     assert verdict.tps is None
@@ -223,7 +223,7 @@ def test_a_hopeless_sample_ends_the_lap_before_the_timed_pass(engine: ScriptedEn
 def test_the_reference_has_no_cap_to_keep(lap_of: LapOf) -> None:
     plan = builders.plan(ppl_cap=None)
 
-    assert decide(lap_of(plan), plan).outcome == Outcome.VERIFIED
+    assert decide(lap_of(plan), plan.rules).outcome == Outcome.VERIFIED
 
 
 def test_gaps_between_timed_requests_void_the_lap(lap_of: LapOf) -> None:
@@ -237,7 +237,7 @@ def test_gaps_between_timed_requests_void_the_lap(lap_of: LapOf) -> None:
     lap = lap_of(plan, slow)
 
     assert lap.fault == Fault.DISTURBED_TIMING
-    assert decide(lap, plan).outcome == Outcome.VOID
+    assert decide(lap, plan.rules).outcome == Outcome.VOID
 
 
 def test_an_engine_that_is_not_gone_after_the_stop_voids_the_lap(engine: ScriptedEngine, engine_file) -> None:
@@ -247,7 +247,7 @@ def test_an_engine_that_is_not_gone_after_the_stop_voids_the_lap(engine: Scripte
 
     assert not lap.engine_gone
     assert (lap.fault, lap.fault_stage) == (Fault.ENGINE_NOT_GONE, Stage.STOP)
-    assert decide(lap, plan).outcome == Outcome.VOID
+    assert decide(lap, plan.rules).outcome == Outcome.VOID
 
 
 def test_an_engine_that_is_never_ready_fails_at_its_start(engine: ScriptedEngine, lap_of: LapOf) -> None:
@@ -257,7 +257,7 @@ def test_an_engine_that_is_never_ready_fails_at_its_start(engine: ScriptedEngine
     lap = lap_of(plan)
 
     assert (lap.fault, lap.fault_stage) == (Fault.START_TIMEOUT, Stage.START)
-    assert decide(lap, plan).outcome == Outcome.FAILED
+    assert decide(lap, plan.rules).outcome == Outcome.FAILED
 
 
 def test_a_variable_that_the_engine_ignores_fails_at_the_start(
@@ -270,7 +270,7 @@ def test_a_variable_that_the_engine_ignores_fails_at_the_start(
 
     assert (lap.fault, lap.fault_stage) == (Fault.VARIABLE_WITHOUT_EFFECT, Stage.START)
     assert "SLIDING_WINDOW was set to 4, the running engine has None" in lap.fault_detail
-    assert decide(lap, plan).outcome == Outcome.FAILED
+    assert decide(lap, plan.rules).outcome == Outcome.FAILED
 
 
 def test_whoever_watches_can_stop_the_lap_and_the_engine_is_ended(lap_of: LapOf, server: RunningServer) -> None:
@@ -293,4 +293,4 @@ def test_a_missing_executable_is_the_platforms_fault(engine_file) -> None:
     lap = run_lap(start, plan, engine_file, builders.judge.Config())
 
     assert (lap.fault, lap.fault_stage) == (Fault.JUDGE_ERROR, Stage.START)
-    assert decide(lap, plan).outcome == Outcome.VOID
+    assert decide(lap, plan.rules).outcome == Outcome.VOID

@@ -89,7 +89,9 @@ def scaled(run: str, speed: float) -> tuple[TimedRequest, ...]:
     requests = real_runs.timed_passes()[run]
     factor = real_runs.reported("real_timed_passes.csv", "tps")[run] / speed
     return tuple(
-        TimedRequest(r.prompt_sha256, r.started_ns, r.started_ns + round(r.duration_ns * factor), r.token_ids)
+        TimedRequest(
+            r.prompt_sha256, r.started_ns, r.started_ns + round(r.duration_ns * factor), r.tokens, r.answer_sha256
+        )
         for r in requests
     )
 
@@ -101,7 +103,7 @@ def test_the_real_podium_of_506_63_506_74_and_506_94_is_one_tie() -> None:
     assert ranks(entries) == [("run-49", 1, True), ("run-15", 1, True), ("run-63", 1, True)]
 
 
-@pytest.mark.parametrize("broken", [(), ((),), ((TimedRequest("p0", 5, 5, (1,)),),)])
+@pytest.mark.parametrize("broken", [(), ((),), ((TimedRequest("p0", 5, 5, 1, "a"),),)])
 def test_an_entry_without_a_speed_never_ranks(broken: tuple) -> None:
     assert ranks([entry("good", 500), Entry("broken", broken, 1)]) == [("good", 1, False)]
 

@@ -6,7 +6,7 @@ S = 1_000_000_000
 
 
 def request(started_s: float, ended_s: float, tokens: int = 100) -> TimedRequest:
-    return TimedRequest("0" * 64, int(started_s * S), int(ended_s * S), (1,) * tokens)
+    return TimedRequest("0" * 64, int(started_s * S), int(ended_s * S), tokens, "a" * 64)
 
 
 def test_the_score_is_all_tokens_over_all_seconds_not_a_mean_of_rates() -> None:

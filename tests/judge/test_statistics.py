@@ -33,7 +33,7 @@ def lap(speed: float, prompts: int = 128, spread: float = 0.2, seed: int = 0) ->
     seconds *= prompts * 512 / speed / seconds.sum()
     starts = np.concatenate([[0], np.cumsum(seconds)[:-1]])
     return tuple(
-        TimedRequest(f"p{n}", int(start * 1e9), int((start + taken) * 1e9), (1,) * 512)
+        TimedRequest(f"p{n}", int(start * 1e9), int((start + taken) * 1e9), 512, f"a{n}")
         for n, (start, taken) in enumerate(zip(starts, seconds, strict=True))
     )
 

@@ -14,7 +14,7 @@ LapOf = Callable[..., Lap]
 
 @pytest.mark.parametrize("fault", Fault)
 def test_every_fault_is_either_the_platforms_or_the_configs(fault: Fault) -> None:
-    verdict = decide(Lap("seed", fault=fault, fault_detail="where"), builders.plan())
+    verdict = decide(Lap("seed", fault=fault, fault_detail="where"), builders.plan().rules)
 
     assert verdict.outcome == (Outcome.VOID if fault in PLATFORM_FAULTS else Outcome.FAILED)
     assert (verdict.reason, verdict.detail) == (fault, "where")
@@ -25,21 +25,21 @@ def test_the_numbers_of_a_verified_lap_can_be_recomputed_from_its_rows(lap_of: L
     plan = builders.plan()
     lap = lap_of(plan)
 
-    verdict = decide(lap, plan)
+    verdict = decide(lap, plan.rules)
 
     seconds = sum((r.ended_ns - r.started_ns) / 1e9 for r in lap.timed)
     assert verdict.tps == pytest.approx(6 * 16 / seconds)
     assert verdict.ppl == pytest.approx(math.exp(sum(q.nll for q in lap.quality) / sum(q.tokens for q in lap.quality)))
-    assert verdict == decide(lap, plan)
+    assert verdict == decide(lap, plan.rules)
 
 
 def test_a_perplexity_at_the_cap_passes_and_one_above_it_does_not(lap_of: LapOf) -> None:
     lap = lap_of()
-    ppl = decide(lap, builders.plan()).ppl
+    ppl = decide(lap, builders.plan().rules).ppl
     assert ppl is not None
 
-    assert decide(lap, builders.plan(ppl_cap=ppl)).outcome == Outcome.VERIFIED
-    verdict = decide(lap, builders.plan(ppl_cap=math.nextafter(ppl, 0)))
+    assert decide(lap, builders.plan(ppl_cap=ppl).rules).outcome == Outcome.VERIFIED
+    verdict = decide(lap, builders.plan(ppl_cap=math.nextafter(ppl, 0)).rules)
     assert (verdict.outcome, verdict.reason) == (Outcome.DISQUALIFIED, "over-ppl-cap")
     assert verdict.tps is not None
 
@@ -48,7 +48,7 @@ def test_however_fast_a_run_over_the_cap_is_disqualified(lap_of: LapOf) -> None:
     lap = lap_of()
     lap.quality = [QualityScore(s.record_sha256, s.tokens, s.nll * 3) for s in lap.quality]
 
-    assert decide(lap, builders.plan()).outcome == Outcome.DISQUALIFIED
+    assert decide(lap, builders.plan().rules).outcome == Outcome.DISQUALIFIED
 
 
 def missing_request(lap: Lap) -> None:
@@ -76,7 +76,7 @@ def test_a_lap_that_lacks_anything_is_never_a_pass(lap_of: LapOf, spoil: Callabl
     lap = lap_of()
     spoil(lap)
 
-    verdict = decide(lap, builders.plan())
+    verdict = decide(lap, builders.plan().rules)
 
     assert (verdict.outcome, verdict.reason) == (Outcome.VOID, Fault.INCOMPLETE_LAP)
 
@@ -85,4 +85,4 @@ def test_stopping_early_without_a_sample_over_the_cap_is_no_disqualification(lap
     lap = lap_of()
     lap.stopped_early, lap.timed = True, []
 
-    assert decide(lap, builders.plan()).outcome == Outcome.VOID
+    assert decide(lap, builders.plan().rules).outcome == Outcome.VOID

@@ -41,7 +41,10 @@ def claimed(now=NOW):
 
 def measured(**fields: object) -> MeasuredLap:
     lap = MeasuredLap("5eed", **fields)
-    lap.timed = [TimedRequest("a" * 64, 0, 2_000_000_000, (1, 2)), TimedRequest("b" * 64, 3, 4_000_000_003, (3, 4))]
+    lap.timed = [
+        TimedRequest("a" * 64, 0, 2_000_000_000, 2, "e" * 64),
+        TimedRequest("b" * 64, 3, 4_000_000_003, 2, "f" * 64),
+    ]
     lap.quality = [QualityScore("c" * 64, 10, 14.0), QualityScore("d" * 64, 10, 13.0)]
     lap.stages = [StageTime(Stage.START, 31_000_000_000)]
     lap.stream = StreamSample(25_000_000, 1.5)
