@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
+from nacl.signing import SigningKey
 
 from judge.__main__ import main
 from judge.engine import Model
@@ -117,6 +118,90 @@ def test_every_problem_of_a_config_is_a_line_with_its_number(call: list[str], tm
         "line 1: SLIDING_WINDOW: Must be from 1 to 512, not 0.",
         "line 2: LD_PRELOAD: This variable is always refused: it loads code.",
     ]
+
+
+def test_a_receipt_is_written_and_verifies(call: list[str], tmp_path: Path, capsys) -> None:
+    key, receipt = tmp_path / "key", str(tmp_path / "r.json")
+    key.write_text("ab" * 32 + "\n")
+    assert main([*call, "--receipt", receipt, "--key", str(key)]) == 0
+    public = bytes(SigningKey(b"\xab" * 32).verify_key).hex()
+    capsys.readouterr()
+
+    assert main(["verify", receipt, "--public-key", public]) == 0
+    assert capsys.readouterr().out.count("holds") == 6
+    assert main(["verify", receipt, "--public-key", "0" * 64]) == 1
+    assert "BROKEN  signer" in capsys.readouterr().out
+
+
+def test_an_edited_receipt_does_not_verify_and_a_cut_one_is_bad_input(call: list[str], tmp_path: Path, capsys) -> None:
+    receipt = tmp_path / "r.json"
+    main([*call, "--receipt", str(receipt)])
+    content = receipt.read_bytes()
+
+    receipt.write_bytes(content.replace(b'"tokens":16', b'"tokens":17', 1))
+    assert main(["verify", str(receipt)]) == 1
+    receipt.write_bytes(content[: len(content) // 2])
+    assert main(["verify", str(receipt)]) == 2
+    assert "cut short" in capsys.readouterr().err
+
+
+def test_two_runs_of_one_config_are_a_tie(call: list[str], tmp_path: Path, capsys) -> None:
+    a, b = str(tmp_path / "a.json"), str(tmp_path / "b.json")
+    for receipt in (a, b):
+        assert main([*call, "--receipt", receipt, "--config", 'SCRIPT={"seconds_per_token": 0.002}']) == 0
+    capsys.readouterr()
+
+    assert main(["compare", a, b, "--start-noise", "0.1"]) == 0
+    printed = capsys.readouterr().out
+    assert ": a tie" in printed
+    assert "ppl ratio: 1.0000 (1.0000 to 1.0000)" in printed
+
+
+def test_a_config_twice_as_slow_is_different(call: list[str], tmp_path: Path, capsys) -> None:
+    a, b = str(tmp_path / "a.json"), str(tmp_path / "b.json")
+    for receipt, pace in ((a, 0.002), (b, 0.004)):
+        main([*call, "--receipt", receipt, "--config", f'SCRIPT={{"seconds_per_token": {pace}}}'])
+    capsys.readouterr()
+
+    assert main(["compare", a, b, "--json"]) == 0
+    compared = json.loads(capsys.readouterr().out)
+    assert not compared["tie"]
+    assert compared["tps_difference"]["low"] > 0.5
+
+
+def test_a_running_engine_is_measured_by_its_address(call: list[str], engine, capsys) -> None:
+    assert main([*call, "--base-url", engine.url]) == 0
+
+    assert len(engine.requests) == 19
+    assert main(["verify", "/nonexistent"]) == 2
+
+
+def test_an_address_that_is_no_engine_is_bad_input(call: list[str], capsys) -> None:
+    assert main([*call, "--base-url", "http://127.0.0.1:1"]) == 2
+
+    assert "http://127.0.0.1:1 is no ready engine" in capsys.readouterr().err
+
+
+def test_lint_names_file_line_and_variable(tmp_path: Path, capsys) -> None:
+    path = tmp_path / "c.env"
+    path.write_text("MAX_MODEL_LEN=1024\nSLIDING_WINDOW=0\n")
+    assert main(["lint", "--engine", SCRIPTED_TOML, str(path)]) == 1
+    assert capsys.readouterr().out == f"{path}:2: SLIDING_WINDOW: Must be from 1 to 512, not 0.\n"
+
+    path.write_text("SLIDING_WINDOW=8\n")
+    assert main(["lint", "--engine", SCRIPTED_TOML, str(path)]) == 0
+    assert capsys.readouterr().out == '{"SLIDING_WINDOW":8}\n'
+
+
+def test_explain_says_what_a_variable_does(capsys, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    assert main(["explain", "--engine", "vllm-cpu", "SLIDING_WINDOW"]) == 0
+    assert "--hf-overrides" in capsys.readouterr().out
+
+    assert main(["explain", "--engine", "vllm-cpu", "SLIDING_WINDOW", "--language", "ru"]) == 0
+    assert "токен" in capsys.readouterr().out
+    assert main(["explain", "--engine", "vllm-cpu", "NOPE"]) == 2
+    assert "has no variable NOPE" in capsys.readouterr().err
 
 
 def test_ctrl_c_ends_the_engine_too(call: list[str]) -> None:
