@@ -39,12 +39,12 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class StreamedAnswer:
-    """When a streamed answer began, brought its first chunk and ended, and how many chunks held tokens."""
+    """When a streamed answer began, brought its first chunk and ended, its ids, and how many chunks held them."""
 
     started_ns: int
     first_token_ns: int
     ended_ns: int
-    tokens: int
+    token_ids: tuple[int, ...]
     chunks: int
 
 
@@ -132,28 +132,33 @@ class EngineClient:
         except (httpx.HTTPError, ValueError, KeyError, TypeError):
             return False
 
-    def complete(self, prompt: tuple[int, ...] | str, max_tokens: int, where: str) -> Exchange:
-        """A greedy completion of exactly `max_tokens` tokens, not streamed. `where` names it in a fault."""
+    def complete(
+        self, prompt: tuple[int, ...] | str, max_tokens: int, where: str, logprobs: int | None = None
+    ) -> Exchange:
+        """A greedy completion of exactly `max_tokens` tokens, not streamed. `where` names it in a fault.
+
+        `logprobs` asks for the likeliest tokens of each position; the timed pass does not.
+        """
         payload = self._greedy(prompt, max_tokens) | {"return_token_ids": True}
-        return self._post(payload, where)
+        return self._post(payload | ({"logprobs": logprobs} if logprobs else {}), where)
 
     def score(self, token_ids: tuple[int, ...], where: str) -> Exchange:
         """The log-probabilities of a text: `prompt_logprobs` of every position."""
         payload = self._greedy(token_ids, 1) | {"prompt_logprobs": 1, "add_special_tokens": False}
         return self._post(payload, where)
 
-    def stream(self, prompt: str, max_tokens: int, where: str) -> StreamedAnswer:
+    def stream(self, prompt: tuple[int, ...] | str, max_tokens: int, where: str) -> StreamedAnswer:
         """A streamed greedy completion, for the time to the first token and the tokens per step."""
         payload = self._greedy(prompt, max_tokens) | {"return_token_ids": True, "stream": True}
-        arrivals: list[tuple[int, int]] = []
+        arrivals: list[tuple[int, tuple[int, ...]]] = []
         clock = _Clock()
         for line in self._lines(json.dumps(payload).encode(), clock, where):
-            if (tokens := _tokens_of_chunk(line)) > 0:
-                arrivals.append((time.perf_counter_ns(), tokens))
+            if token_ids := _ids_of_chunk(line):
+                arrivals.append((time.perf_counter_ns(), token_ids))
         if not arrivals:
             raise LapFault(Fault.MISSING_TOKEN_IDS, f"{where}: no chunk held token ids")
-        tokens = sum(count for _, count in arrivals)
-        return StreamedAnswer(clock.started_ns, arrivals[0][0], clock.ended_ns, tokens, len(arrivals))
+        token_ids = tuple(token_id for _, of_chunk in arrivals for token_id in of_chunk)
+        return StreamedAnswer(clock.started_ns, arrivals[0][0], clock.ended_ns, token_ids, len(arrivals))
 
     def metrics(self) -> str:
         """The Prometheus text of `/metrics`; empty when the engine has none."""
@@ -250,15 +255,15 @@ def parse_object(body: bytes, where: str) -> dict[str, Any]:
     return data
 
 
-def _tokens_of_chunk(line: bytes) -> int:
-    """How many token ids a server-sent event carries."""
+def _ids_of_chunk(line: bytes) -> tuple[int, ...]:
+    """The token ids that a server-sent event carries."""
     if not line.startswith(b"data: {"):
-        return 0
+        return ()
     try:
         choices = json.loads(line[len(b"data: ") :]).get("choices") or []
-        return sum(len(choice.get("token_ids") or []) for choice in choices)
+        return tuple(int(token_id) for choice in choices for token_id in choice.get("token_ids") or [])
     except (ValueError, AttributeError, TypeError):
-        return 0
+        return ()
 
 
 def without_token_ids(text: str) -> str:

@@ -53,6 +53,19 @@ class EngineVariable(Variable):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
+class Bands:
+    """Tolerances of the audits, calibrated for this engine (docs/audits.md says how).
+
+    `near_tie_nats` is the gap between the two likeliest tokens within which two answers may part;
+    `replay_speed` and `repeat_speed` are shares by which the speed of replayed prompts may differ.
+    """
+
+    near_tie_nats: float = 0.1
+    replay_speed: float = 0.05
+    repeat_speed: float = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
 class Engine:
     """An engine file. `readback` is the URL path of a JSON document with the effective configuration."""
 
@@ -62,6 +75,7 @@ class Engine:
     arguments: tuple[str, ...]
     environment: dict[str, str] = Field(default_factory=dict)
     readback: str | None = None
+    bands: Bands = Field(default_factory=Bands)
     variables: Annotated[dict[str, EngineVariable], Field(min_length=1)]
 
     @model_validator(mode="after")

@@ -6,15 +6,17 @@ from dataclasses import dataclass, field
 from itertools import cycle, islice
 from typing import Protocol as Interface
 
+from judge.audit_pass import Audited, count_pass, run_audits
+from judge.audits import Finding
 from judge.client import EngineClient
 from judge.config import Config
 from judge.engine import Effect, Engine, read_effects
 from judge.errors import Fault, LapFault
 from judge.metrics import Speculation, read_speculation
-from judge.prompts import QualityRecord, SentPrompts, seeded_order, warmup_prompts
+from judge.prompts import QualityRecord, SentPrompts, SpeedPrompt, seeded_order, warmup_prompts
 from judge.protocol import LapPlan, Progress, Rules, Stage
 from judge.quality import QualityScore, check_repeat, score_quality
-from judge.speed import NS_PER_S, TimedRequest, compat_tps, timed_request, tps
+from judge.speed import NS_PER_S, Answer, TimedRequest, compat_tps, read_answer, timed_request, tps
 from judge.statistics import perplexity_interval
 
 READY_POLL_S = 0.25
@@ -67,6 +69,7 @@ class Lap:
     timed: list[TimedRequest] = field(default_factory=list)
     quality: list[QualityScore] = field(default_factory=list)
     effects: list[Effect] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
     stream: StreamSample | None = None
     speculation: Speculation | None = None
     stopped_early: bool = False
@@ -117,6 +120,7 @@ class _LapRunner:
         self._stage = Stage.START
         self._entered_ns = time.perf_counter_ns()
         self._sent = SentPrompts()
+        self._answers: list[tuple[SpeedPrompt, Answer]] = []
         records = seeded_order(plan.quality_set.records, plan.seed, "quality")
         self._sample = records[: self._protocol.quality_sample]
         self._others = records[self._protocol.quality_sample :]
@@ -148,6 +152,7 @@ class _LapRunner:
         self._time(client)
         self._score_rest(client)
         self._stream(client)
+        self._audit(client)
 
     def _enter(self, stage: Stage, total: int = 0) -> None:
         now = time.perf_counter_ns()
@@ -192,14 +197,18 @@ class _LapRunner:
 
     def _time(self, client: EngineClient) -> None:
         prompts = seeded_order(self._plan.speed_set.prompts, self._plan.seed, "speed")
+        before = client.metrics()
         self._enter(Stage.TIMED_PASS, len(prompts))
         for number, prompt in enumerate(prompts, start=1):
             where = f"request {number}"
             self._sent.spend(prompt.token_ids)
             exchange = client.complete(prompt.token_ids, self._protocol.output_tokens, where)
-            self.lap.timed.append(timed_request(prompt, exchange, self._protocol.output_tokens, where))
+            answer = read_answer(exchange, self._protocol.output_tokens, where)
+            self.lap.timed.append(timed_request(prompt, exchange, answer))
+            self._answers.append((prompt, answer))
             self._report(Progress(Stage.TIMED_PASS, number, len(prompts)))
         check_wall_clock(self.lap.timed, self._protocol.compat_tolerance)
+        self.lap.findings.append(count_pass(client, before, self.lap.timed))
 
     def _score_rest(self, client: EngineClient) -> None:
         scored = {record.sha256: score for record, score in zip(self._sample, self.lap.quality, strict=True)}
@@ -230,9 +239,15 @@ class _LapRunner:
             self._report(Progress(Stage.STREAM_PASS, number, total))
         if answers:
             first_token_ns = sum(a.first_token_ns - a.started_ns for a in answers) // len(answers)
-            tokens_per_step = sum(a.tokens for a in answers) / sum(a.chunks for a in answers)
+            tokens_per_step = sum(len(a.token_ids) for a in answers) / sum(a.chunks for a in answers)
             self.lap.stream = StreamSample(first_token_ns, tokens_per_step)
         self.lap.speculation = read_speculation(client.metrics())
+
+    def _audit(self, client: EngineClient) -> None:
+        self._enter(Stage.AUDITS, self._protocol.audit_requests)
+        first_token_s = self.lap.stream.first_token_ns / NS_PER_S if self.lap.stream else 0.0
+        audited = Audited(self._answers, self.lap.timed, self._protocol, self._engine.bands, first_token_s)
+        self.lap.findings += run_audits(client, audited, self._plan.detokenizer, self._report)
 
     def _explain_death(self, server: Server, fault: LapFault) -> None:
         """A broken connection is told apart from a dead engine, and the exit code is named."""

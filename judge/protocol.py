@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
+from judge.audits.text import Detokenizer
 from judge.errors import PromptSetError
 from judge.prompts import PromptSet, SetKind
 
@@ -24,6 +25,7 @@ class Stage(StrEnum):
     TIMED_PASS = "timed-pass"
     QUALITY_PASS = "quality-pass"
     STREAM_PASS = "stream-pass"
+    AUDITS = "audits"
     STOP = "stop"
 
 
@@ -43,6 +45,8 @@ class Protocol:
     repeat_tolerance_nats: Annotated[float, Field(gt=0)] = 1e-3
     stream_requests: CountOrZero = 4
     stream_tokens: Count = 64
+    audit_requests: CountOrZero = 16
+    audit_repeats: CountOrZero = 3
     compat_tolerance: Annotated[float, Field(gt=0, lt=1)] = 0.05
     start_timeout_s: Seconds = 900
     request_timeout_s: Seconds = 120
@@ -69,7 +73,8 @@ class LapPlan:
     """One server life, decided before it starts.
 
     `seed` orders prompts and records and drives the bootstrap; its SHA-256 is published beforehand.
-    `ppl_cap` is None for the reference, which has no cap to keep. Raises PromptSetError when a
+    `ppl_cap` is None for the reference, which has no cap to keep; `detokenizer` lets audit A2 read
+    what the ids say. Raises PromptSetError when a
     scored prompt would reach the server inside a quality record, before its own timed request.
     """
 
@@ -78,6 +83,7 @@ class LapPlan:
     quality_set: PromptSet
     seed: str
     ppl_cap: float | None = None
+    detokenizer: Detokenizer | None = None
 
     def __post_init__(self) -> None:
         if self.speed_set.kind != SetKind.SPEED or self.quality_set.kind != SetKind.QUALITY:

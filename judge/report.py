@@ -70,6 +70,9 @@ def _facts(config: Config, lap: Lap, verdict: Verdict) -> Iterator[tuple[str, st
         yield "perplexity", f"{shown} (95 % interval {low:.4f} to {high:.4f}), cap {cap}"
     for effect in lap.effects:
         yield effect.variable, f"asked {effect.asked}, found {effect.found}"
+    for finding in lap.findings:
+        numbers = ", ".join(f"{name} {value}" for name, value in finding.evidence.items())
+        yield f"audit {finding.audit}", f"{finding.result}: {numbers}"
     yield "seconds by stage", ", ".join(f"{STAGES[s.stage]} {s.duration_ns / NS_PER_S:.1f}" for s in lap.stages)
 
 

@@ -6,8 +6,9 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
+from judge.audits.text import Detokenizer
 from judge.errors import PromptSetError
 from judge.prompts import PromptSet, QualityRecord, SetKind, SpeedPrompt
 
@@ -66,6 +67,13 @@ def load_tokenizer(folder: Path) -> Tokenizer:
     except (OSError, ValueError) as error:
         raise PromptSetError(f"no tokenizer in {folder}: {error}") from None
     return tokenizer
+
+
+def find_detokenizer(folder: Path) -> Detokenizer | None:
+    """The tokenizer of a model folder for audit A2; None where the folder has none."""
+    if not any((folder / name).is_file() for name in ("tokenizer.json", "tokenizer.model")):
+        return None
+    return cast(Detokenizer, load_tokenizer(folder))
 
 
 def read_token_file(path: Path) -> PromptSet:

@@ -29,6 +29,15 @@ class TimedRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class Answer:
+    """What the engine said to a timed request; `prompt_token_ids` is None where it does not repeat the prompt."""
+
+    token_ids: tuple[int, ...]
+    text: str
+    prompt_token_ids: tuple[int, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
 class SpeedSummary:
     """What a timed pass shows beside its score; nothing here is ranked.
 
@@ -43,7 +52,12 @@ class SpeedSummary:
     p99_s: float
 
 
-def timed_request(prompt: SpeedPrompt, exchange: Exchange, output_tokens: int, where: str) -> TimedRequest:
+def timed_request(prompt: SpeedPrompt, exchange: Exchange, answer: Answer) -> TimedRequest:
+    answer_sha256 = sha256_of_ids(answer.token_ids)
+    return TimedRequest(prompt.sha256, exchange.started_ns, exchange.ended_ns, len(answer.token_ids), answer_sha256)
+
+
+def read_answer(exchange: Exchange, output_tokens: int, where: str) -> Answer:
     """Check one answer of the timed pass. Raises LapFault when it may not count."""
     answer = parse_object(exchange.body, where)
     choice = only_choice(answer, where)
@@ -54,8 +68,9 @@ def timed_request(prompt: SpeedPrompt, exchange: Exchange, output_tokens: int, w
     if choice.get("finish_reason") != "length":
         detail = f"{where}: finish_reason {choice.get('finish_reason')!r}, expected 'length'"
         raise LapFault(Fault.WRONG_FINISH_REASON, detail)
-    answer_sha256 = sha256_of_ids(token_ids)
-    return TimedRequest(prompt.sha256, exchange.started_ns, exchange.ended_ns, len(token_ids), answer_sha256)
+    prompt_ids = choice.get("prompt_token_ids")
+    repeated = tuple(prompt_ids) if isinstance(prompt_ids, list) else None
+    return Answer(token_ids, str(choice.get("text") or ""), repeated)
 
 
 def only_choice(answer: dict[str, Any], where: str) -> dict[str, Any]:

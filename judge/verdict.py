@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
+from judge.audits import Finding, Result
 from judge.errors import Fault
 from judge.lap import Lap, sample_is_over_cap
 from judge.protocol import Rules, Stage
@@ -56,6 +57,7 @@ def decide(lap: Lap, rules: Rules) -> Verdict:
     1. A fault voids the run, or fails it when the config is to blame.
     2. A perplexity over the cap disqualifies, on the early sample too when its lower bound is over.
     3. A lap that lacks a request or a record is never a pass.
+    4. An audit that proves a broken rule disqualifies; one that only raises a doubt asks for a review.
     """
     if lap.fault is not None:
         outcome = Outcome.VOID if lap.fault in PLATFORM_FAULTS else Outcome.FAILED
@@ -67,7 +69,17 @@ def decide(lap: Lap, rules: Rules) -> Verdict:
     ppl, speed = perplexity(lap.quality), tps(lap.timed)
     if rules.ppl_cap is not None and not ppl <= rules.ppl_cap:
         return _over_cap(lap, rules, Stage.QUALITY_PASS, speed)
+    if accused := _accused(lap):
+        outcome = Outcome.DISQUALIFIED if accused.result == Result.BROKEN else Outcome.REVIEW
+        detail = ", ".join(f"{name} {value}" for name, value in accused.evidence.items())
+        return Verdict(outcome, f"audit-{accused.audit.lower()}", Stage.AUDITS, detail, speed, ppl, rules.ppl_cap)
     return Verdict(Outcome.VERIFIED, tps=speed, ppl=ppl, ppl_cap=rules.ppl_cap)
+
+
+def _accused(lap: Lap) -> Finding | None:
+    """The first finding that speaks against the lap, one that proves a broken rule before one that only asks."""
+    order = (Result.BROKEN, Result.REVIEW)
+    return next((finding for result in order for finding in lap.findings if finding.result == result), None)
 
 
 def _over_cap(lap: Lap, rules: Rules, stage: Stage, speed: float | None) -> Verdict:

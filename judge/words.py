@@ -46,6 +46,11 @@ REFUSALS = {
 
 REASONS = {
     "over-ppl-cap": gettext_noop("The perplexity is over the cap."),
+    "audit-a1": gettext_noop("The engine's own counters disagree with the tokens and requests that were timed."),
+    "audit-a2": gettext_noop("The prompt, the token ids and the text of an answer do not belong together."),
+    "audit-a3": gettext_noop("Too many answers are loops."),
+    "audit-a6": gettext_noop("The engine answers otherwise, or slower, when the request has another shape."),
+    "audit-a8": gettext_noop("The engine answers a prompt that it has seen faster than it can be decoded."),
     Fault.ENGINE_EXITED: gettext_noop("The engine exited before it was ready."),
     Fault.START_TIMEOUT: gettext_noop("The engine was not ready in time."),
     Fault.VARIABLE_WITHOUT_EFFECT: gettext_noop("A variable was set but did not take effect in the running engine."),
@@ -77,6 +82,7 @@ STAGES = {
     Stage.TIMED_PASS: gettext_noop("timed pass"),
     Stage.QUALITY_PASS: gettext_noop("quality pass"),
     Stage.STREAM_PASS: gettext_noop("streamed pass"),
+    Stage.AUDITS: gettext_noop("audits"),
     Stage.STOP: gettext_noop("stop"),
 }
 

@@ -24,6 +24,7 @@ def _fields(measured: MeasuredLap) -> dict[str, object]:
         "seed": measured.seed,
         "stages": [[stage.stage, stage.duration_ns] for stage in measured.stages],
         "effects": [[effect.variable, effect.asked, effect.found] for effect in measured.effects],
+        "findings": [[finding.audit, finding.result, finding.evidence] for finding in measured.findings],
         "first_token_ns": stream.first_token_ns if stream else None,
         "tokens_per_step": stream.tokens_per_step if stream else None,
         "drafts": speculation.drafts if speculation else None,

@@ -283,7 +283,8 @@ class AttemptEvent(models.Model):
 class Lap(models.Model):
     """One server life as measured. Laps of an attempt that was not the live one are kept and never counted.
 
-    `stages` holds [stage, nanoseconds] pairs, `effects` [variable, asked, found]; `log_tail` is redacted.
+    `stages` holds [stage, nanoseconds] pairs, `effects` [variable, asked, found], `findings` [audit, result,
+    evidence]; `log_tail` is redacted.
     """
 
     attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="laps")
@@ -291,6 +292,7 @@ class Lap(models.Model):
     seed = models.CharField(max_length=64)
     stages = models.JSONField(default=list)
     effects = models.JSONField(default=list)
+    findings = models.JSONField(default=list)
     first_token_ns = models.BigIntegerField(null=True)
     tokens_per_step = models.FloatField(null=True)
     drafts = models.BigIntegerField(null=True)

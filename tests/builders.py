@@ -30,6 +30,8 @@ def protocol(**changes: object) -> judge.Protocol:
         "quality_repeats": 2,
         "stream_requests": 1,
         "stream_tokens": 4,
+        "audit_requests": 2,
+        "audit_repeats": 2,
         "compat_tolerance": 0.999,  # a toy answers within microseconds, so the gaps weigh
         "start_timeout_s": 20,
         "request_timeout_s": 10,

@@ -11,7 +11,7 @@ Whatever goes wrong on the way ends in a verdict or in the next attempt.
 import logging
 import threading
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 
 from django.conf import settings
 from django.db import close_old_connections
@@ -20,6 +20,7 @@ from django.utils import timezone
 import judge
 from judge.errors import Fault, JudgeError, LapStopped
 from judge.lap import Server
+from judge.sources import find_detokenizer
 from submissions import claims
 from submissions.models import Attempt
 from submissions.transitions import LostRace
@@ -73,15 +74,20 @@ def read_job(attempt: Attempt) -> Job:
     evaluation = attempt.evaluation
     submission = evaluation.submission
     competition = submission.competition
+    model = judge.Model(competition.model, settings.MODELS_DIR / competition.model)
     plan = judge.LapPlan(
         protocol=competition.load_protocol(),
         speed_set=evaluation.speed_set.load(),
         quality_set=evaluation.quality_set.load(),
         seed=evaluation.seed,
         ppl_cap=evaluation.ppl_cap,
+        detokenizer=detokenizer_of(model.folder),
     )
-    model = judge.Model(competition.model, settings.MODELS_DIR / competition.model)
     return Job(judge.load_engine(competition.engine), submission.load_config(), model, plan)
+
+
+detokenizer_of = cache(find_detokenizer)
+"""Reading a tokenizer takes seconds; a worker's models are few."""
 
 
 def measure(attempt: Attempt, job: Job) -> judge.Lap:

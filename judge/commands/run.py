@@ -19,7 +19,15 @@ from judge import receipt, report
 from judge.attached import AttachedEngine
 from judge.commands.inputs import BadInput, Commands, add_engine, read_bytes, read_variables
 from judge.lap import Server
-from judge.sources import Columns, Encoder, load_tokenizer, read_dataset, read_sharegpt, read_token_file
+from judge.sources import (
+    Columns,
+    Encoder,
+    find_detokenizer,
+    load_tokenizer,
+    read_dataset,
+    read_sharegpt,
+    read_token_file,
+)
 
 
 def add(commands: Commands) -> None:
@@ -112,6 +120,7 @@ def read_plan(options: argparse.Namespace) -> judge.LapPlan:
         quality_set=read_quality(options.quality, encoder),
         seed=options.seed or secrets.token_hex(16),
         ppl_cap=options.ppl_cap,
+        detokenizer=find_detokenizer(options.model),
     )
 
 

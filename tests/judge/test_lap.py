@@ -45,7 +45,7 @@ def test_progress_counts_to_the_end_of_a_stage(lap_of: LapOf) -> None:
 
 
 def test_no_scored_prompt_is_sent_before_its_timed_request_or_twice(engine: ScriptedEngine, lap_of: LapOf) -> None:
-    plan = builders.plan()
+    plan = builders.plan(audit_requests=0)
 
     lap_of(plan)
 
@@ -63,7 +63,7 @@ def test_warm_up_is_the_judges_own_and_comes_first(engine: ScriptedEngine, lap_o
 
 
 def test_timed_requests_are_greedy_with_ids_and_not_streamed(engine: ScriptedEngine, lap_of: LapOf) -> None:
-    lap_of()
+    lap_of(builders.plan(audit_requests=0))
 
     timed = [body for body in engine.requests if body["max_tokens"] == 16]
     expected = {"temperature": 0, "ignore_eos": True, "return_token_ids": True, "max_tokens": 16, "model": "toy"}

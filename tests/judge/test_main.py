@@ -21,6 +21,8 @@ quality_sample = 4
 quality_repeats = 2
 stream_requests = 1
 stream_tokens = 2
+audit_requests = 1
+audit_repeats = 2
 compat_tolerance = 0.999
 start_timeout_s = 20
 """
@@ -172,7 +174,7 @@ def test_a_config_twice_as_slow_is_different(call: list[str], tmp_path: Path, ca
 def test_a_running_engine_is_measured_by_its_address(call: list[str], engine, capsys) -> None:
     assert main([*call, "--base-url", engine.url]) == 0
 
-    assert len(engine.requests) == 19
+    assert len(engine.requests) == 19 + 4
     assert main(["verify", "/nonexistent"]) == 2
 
 
