@@ -36,7 +36,8 @@ class EngineProcess:
     """
 
     def __init__(self, launch: Launch, search_path: str = os.defpath) -> None:
-        executable = shutil.which(launch.executable, path=search_path)
+        search_path = os.pathsep.join(os.path.abspath(part) for part in search_path.split(os.pathsep))
+        executable = shutil.which(launch.executable, path=search_path)  # absolute: the engine has another cwd
         if executable is None:
             raise FileNotFoundError(f"engine executable {launch.executable} is not in {search_path}")
         self.url = launch.url

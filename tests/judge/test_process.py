@@ -166,6 +166,18 @@ def test_a_missing_executable_is_named(tmp_path: Path) -> None:
         EngineProcess(launch, str(tmp_path))
 
 
+def test_the_search_path_may_be_relative_to_where_the_judge_runs(tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "bin").mkdir()
+    program(tmp_path / "bin", "print('found', flush=True)")
+    monkeypatch.chdir(tmp_path)
+
+    process = EngineProcess(Launch("program", (), {}, "127.0.0.1", 1, "toy"), "bin")
+
+    wait_for(lambda: not process.is_running())
+    assert (process.exit_code(), process.log_tail()) == (0, "found")
+    process.stop(5)
+
+
 def test_a_program_that_cannot_be_run_ends_with_127(tmp_path: Path) -> None:
     (tmp_path / "program").write_text("#!/no/such/interpreter\n")
     (tmp_path / "program").chmod(0o755)
