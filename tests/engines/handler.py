@@ -73,22 +73,27 @@ class Handler(BaseHTTPRequestHandler):
         if body["max_tokens"] == engine.script.output_tokens > 1:
             engine.timed += 1
             due = engine.due("timed", engine.timed)
+        seconds = engine.seconds_per_token_of(body, prompt)
         answer = self._answer_to(body, prompt)
-        time.sleep(engine.script.seconds_per_token * body["max_tokens"])
+        time.sleep(seconds * body["max_tokens"])
         self._send_answer(answer, due, misbehaviour.TIMED)
 
     def _answer_to(self, body: dict[str, Any], prompt: list[int]) -> dict[str, Any]:
         engine = self.server
-        ids = engine.generate(prompt, body["max_tokens"])
-        return wire.completion(engine.model, engine.served, prompt, ids, bool(body.get("return_token_ids")))
+        ids = engine.answer_to(body, prompt)
+        answer = wire.completion(engine.model, engine.served, prompt, ids, bool(body.get("return_token_ids")))
+        if body.get("logprobs"):
+            answer["choices"][0]["logprobs"] = wire.logprobs(engine.gaps_of(ids))
+        return answer
 
     def _stream(self, body: dict[str, Any], prompt: list[int]) -> None:
         engine = self.server
-        ids = engine.generate(prompt, body["max_tokens"])
+        seconds = engine.seconds_per_token_of(body, prompt)
+        ids = engine.answer_to(body, prompt)
         with_usage = bool((body.get("stream_options") or {}).get("include_usage"))
         with_ids = bool(body.get("return_token_ids"))
         events = wire.events(engine.model, engine.served, prompt, ids, with_ids=with_ids, with_usage=with_usage)
-        self._send_chunks(events, engine.script.seconds_per_token)
+        self._send_chunks(events, seconds)
         engine.answered += 1
 
     def _send_answer(self, answer: dict[str, Any], due: list[Misbehaviour], changes: Changes) -> None:

@@ -50,6 +50,10 @@ def with_wrong_prompt(answer: Answer, how: Misbehaviour) -> None:
     answer["choices"][0]["prompt_token_ids"] = [token + 1 for token in answer["choices"][0]["prompt_token_ids"]]
 
 
+def with_wrong_text(answer: Answer, how: Misbehaviour) -> None:
+    answer["choices"][0]["text"] = " w1" * len(answer["choices"][0]["token_ids"])
+
+
 def without_choices(answer: Answer, how: Misbehaviour) -> None:
     answer["choices"] = []
 
@@ -107,6 +111,7 @@ TIMED: dict[str, Callable[[Answer, Misbehaviour], None]] = {
         stopped,
         error_in_200,
         with_wrong_prompt,
+        with_wrong_text,
         without_choices,
         text_for_ids,
     )

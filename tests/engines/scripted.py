@@ -82,6 +82,18 @@ class ScriptedEngine(ThreadingHTTPServer):
         of_stage = [one for one in self.script.misbehaviours if stage_and_kind(one)[0] == stage]
         return [one for one in of_stage if one.at_request in (None, number)]
 
+    def seconds_per_token_of(self, body: dict[str, Any], prompt: list[int]) -> float:
+        """The pace of an answer; a rogue has its own ideas."""
+        return self.script.seconds_per_token
+
+    def answer_to(self, body: dict[str, Any], prompt: list[int]) -> list[int]:
+        """The ids of an answer; a rogue has its own ideas."""
+        return self.generate(prompt, body["max_tokens"])
+
+    def gaps_of(self, ids: list[int]) -> list[float]:
+        """Between the two likeliest tokens of each position, in nats."""
+        return [2.0] * len(ids)
+
     def generate(self, prompt: list[int], tokens: int) -> list[int]:
         """The model's text, counted."""
         self.tokens_out += tokens

@@ -23,6 +23,11 @@ def completion(model: ToyModel, served: str, prompt: list[int], answer: list[int
     return {**_head(served), "choices": [choice], "usage": _usage(len(prompt), len(answer))}
 
 
+def logprobs(gaps: Sequence[float]) -> dict[str, Any]:
+    """The log-probabilities of an answer's positions: the likeliest token, and the next one a gap below."""
+    return {"top_logprobs": [{"likeliest": -0.1, "next": -0.1 - gap} for gap in gaps]}
+
+
 def prompt_logprobs(model: ToyModel, prompt: Sequence[int]) -> list[dict[str, Any] | None]:
     """The entry of the first position is null; each other holds the prompt's token and the likeliest one."""
     return [None, *(_position(model, prompt[:place], prompt[place]) for place in range(1, len(prompt)))]

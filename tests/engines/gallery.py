@@ -1,0 +1,110 @@
+"""A rogues' gallery and an honest party: engines that cheat, and engines that only look as if they did."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from tests.engines.scripted import ScriptedEngine
+
+EOS = 0
+
+
+class ToyDetokenizer:
+    """Reads the toy model's ids; its end-of-sequence token is silent."""
+
+    eos_token_id = EOS
+
+    def __len__(self) -> int:
+        return 512
+
+    def decode(self, token_ids: Sequence[int], *, skip_special_tokens: bool) -> str:
+        return "".join(f" w{token}" for token in token_ids)
+
+
+class RepliesFromACache(ScriptedEngine):
+    """Answers a prompt that it has seen at once."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.seen: set[tuple[int, ...]] = set()
+
+    def seconds_per_token_of(self, body: dict[str, Any], prompt: list[int]) -> float:
+        known = tuple(prompt) in self.seen
+        self.seen.add(tuple(prompt))
+        return 0.0 if known else self.script.seconds_per_token
+
+
+class InventsTokens(ScriptedEngine):
+    """Returns ids that it never generated: its own counter does not know them."""
+
+    def answer_to(self, body: dict[str, Any], prompt: list[int]) -> list[int]:
+        return self.model.continuation(prompt, body["max_tokens"])
+
+
+class Loops(ScriptedEngine):
+    """Says one word over and over, which speculates very fast."""
+
+    def answer_to(self, body: dict[str, Any], prompt: list[int]) -> list[int]:
+        self.tokens_out += body["max_tokens"]
+        return [7] * body["max_tokens"]
+
+
+class FastOnlyInTheTimedShape(ScriptedEngine):
+    """Knows what the timed request looks like."""
+
+    def seconds_per_token_of(self, body: dict[str, Any], prompt: list[int]) -> float:
+        watched = body.get("stream") or body.get("logprobs")
+        return self.script.seconds_per_token * (4 if watched else 1)
+
+
+class AnotherTextInAnotherShape(ScriptedEngine):
+    """The timed answers are not what the model says when it is asked otherwise."""
+
+    def answer_to(self, body: dict[str, Any], prompt: list[int]) -> list[int]:
+        ids = self.generate(prompt, body["max_tokens"])
+        return ids if body.get("stream") or body.get("logprobs") else [(token + 1) % 512 for token in ids]
+
+
+class ReadyTooSoon(ScriptedEngine):
+    """Says that it is ready, and fails the first requests."""
+
+    def answer_to(self, body: dict[str, Any], prompt: list[int]) -> list[int]:
+        if len(self.requests) < 2:
+            raise ConnectionResetError("not ready")
+        return super().answer_to(body, prompt)
+
+
+class SplitsAtANearTie(ScriptedEngine):
+    """Honest: two shapes of a request round differently where two tokens are as likely as one another."""
+
+    def answer_to(self, body: dict[str, Any], prompt: list[int]) -> list[int]:
+        ids = self.generate(prompt, body["max_tokens"])
+        if body.get("stream") or body.get("logprobs"):
+            ids[5:] = [(token + 1) % 512 for token in ids[5:]]
+        return ids
+
+    def gaps_of(self, ids: list[int]) -> list[float]:
+        return [2.0] * 5 + [0.01] + [2.0] * (len(ids) - 6)
+
+
+class EndsEarly(ScriptedEngine):
+    """Honest: under ignore_eos the rest of an answer is the end-of-sequence token again and again."""
+
+    def answer_to(self, body: dict[str, Any], prompt: list[int]) -> list[int]:
+        ids = self.generate(prompt, body["max_tokens"])
+        half = len(ids) // 2
+        return ids[:half] + [EOS] * (len(ids) - half)
+
+
+class RepeatsWhenAsked(ScriptedEngine):
+    """Honest: one prompt asks for a repetition, and gets it."""
+
+    def answer_to(self, body: dict[str, Any], prompt: list[int]) -> list[int]:
+        ids = self.generate(prompt, body["max_tokens"])
+        return [9] * len(ids) if prompt[:1] == [1] else ids
+
+
+class SlowAtFirst(ScriptedEngine):
+    """Honest: the first requests compile kernels."""
+
+    def seconds_per_token_of(self, body: dict[str, Any], prompt: list[int]) -> float:
+        return self.script.seconds_per_token * (20 if len(self.requests) < 3 else 1)

@@ -1,0 +1,92 @@
+"""Every rogue is caught by a named audit, gate or fault; no honest engine is accused."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from judge import Config, LapPlan, Verdict, decide, run_lap
+from judge.engine import Bands, Engine
+from tests import builders
+from tests.engines import gallery
+from tests.engines.script import Misbehaviour, Script
+from tests.engines.scripted import ScriptedEngine
+from tests.judge.conftest import RunningServer
+
+PACE_S = 0.004
+BANDS = Bands(near_tie_nats=0.1, replay_speed=0.6, repeat_speed=0.3)
+TOKENS = 48
+
+
+def script(*misbehaviours: Misbehaviour, **settings: object) -> Script:
+    return Script(seconds_per_token=PACE_S, output_tokens=TOKENS, misbehaviours=list(misbehaviours), **settings)
+
+
+def scripted(what: str, at_request: int | None = None, **details: object) -> Callable[[], ScriptedEngine]:
+    return lambda: ScriptedEngine(script(Misbehaviour(what, at_request, **details)))
+
+
+ROGUES: dict[str, tuple[Callable[[], ScriptedEngine], str]] = {
+    "invented usage": (scripted("with_invented_usage"), "usage-mismatch"),
+    "short answers": (scripted("cut_short", 3, tokens=10), "short-answer"),
+    "no ids": (scripted("without_ids"), "missing-token-ids"),
+    "tokens that were never generated": (lambda: gallery.InventsTokens(script()), "audit-a1"),
+    "replies from a cache": (lambda: gallery.RepliesFromACache(script()), "audit-a8"),
+    "another prompt answered": (scripted("with_wrong_prompt"), "audit-a2"),
+    "text without ids": (scripted("with_wrong_text", 2), "audit-a2"),
+    "looping answers": (lambda: gallery.Loops(script()), "audit-a3"),
+    "fast only in the timed shape": (lambda: gallery.FastOnlyInTheTimedShape(script()), "audit-a6"),
+    "another text in another shape": (lambda: gallery.AnotherTextInAnotherShape(script()), "audit-a6"),
+    "ready too soon": (lambda: gallery.ReadyTooSoon(script()), "engine-died"),
+    "NaN as log-probability": (scripted("nan_logprob", 5), "logprob-not-finite"),
+    "raw logits as log-probabilities": (scripted("odd_logprob", 5, value=11.5), "logprob-positive"),
+    "one record without log-probabilities": (scripted("without_logprobs", 7), "logprob-missing"),
+    "one token without a log-probability": (scripted("without_target", 7), "logprob-missing"),
+    "an error in a 200 answer": (scripted("timed:error_in_200", 4), "error-answer"),
+    "scores that drift": (scripted("quality:drift"), "quality-not-repeatable"),
+    "a narrower window than the text needs": (lambda: ScriptedEngine(script(window=2)), "over-ppl-cap"),
+}
+HONEST: dict[str, Callable[[], ScriptedEngine]] = {
+    "plain": lambda: ScriptedEngine(script()),
+    "no metrics": lambda: ScriptedEngine(script(has_metrics=False)),
+    "no usage": scripted("without_usage"),
+    "splits at a near-tie": lambda: gallery.SplitsAtANearTie(script()),
+    "ends early under ignore_eos": lambda: gallery.EndsEarly(script()),
+    "repeats when it is asked to": lambda: gallery.RepeatsWhenAsked(script()),
+    "slow at first": lambda: gallery.SlowAtFirst(script()),
+}
+
+
+def plan() -> LapPlan:
+    made = builders.plan(output_tokens=TOKENS, warmup_requests=3)
+    return replace(made, detokenizer=gallery.ToyDetokenizer())
+
+
+def judged(engine: ScriptedEngine, engine_file: Engine) -> Verdict:
+    with engine:
+        lap = run_lap(lambda: RunningServer(engine), plan(), replace(engine_file, bands=BANDS), Config())
+    return decide(lap, plan().rules)
+
+
+def show(who: str, verdict: Verdict) -> None:
+    print(f"{who:40} {verdict.outcome:13} {verdict.reason}", file=sys.stderr)
+
+
+@pytest.mark.parametrize("name", ROGUES)
+def test_every_rogue_is_caught_by_name(name: str, engine_file: Engine) -> None:
+    make, reason = ROGUES[name]
+
+    verdict = judged(make(), engine_file)
+
+    show(name, verdict)
+    assert verdict.reason == reason
+    assert verdict.outcome != "verified"
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_no_honest_engine_is_accused(name: str, engine_file: Engine) -> None:
+    verdict = judged(HONEST[name](), engine_file)
+
+    show(name, verdict)
+    assert (verdict.outcome, verdict.reason) == ("verified", "")
