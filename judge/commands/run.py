@@ -144,7 +144,8 @@ def read_speed(path: Path, encoder: Encoder | None) -> judge.PromptSet:
 def read_quality(path: Path, encoder: Encoder | None) -> judge.PromptSet:
     if encoder is None or not holds_texts(path):
         return read_token_file(path)
-    return read_dataset(str(path), "train", Columns(context="context", target="target"), encoder)
+    plain = Encoder(encoder.tokenizer)  # the chat template is for speed prompts
+    return read_dataset(str(path), "train", Columns(context="context", target="target"), plain)
 
 
 def read_protocol(path: Path | None) -> judge.Protocol:
