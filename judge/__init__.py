@@ -8,6 +8,7 @@ from judge.process import EngineProcess, free_port
 from judge.prompts import PromptSet
 from judge.protocol import LapPlan, Progress, Protocol, Stage
 from judge.schema import Schema
+from judge.trusted import trust
 from judge.verdict import Outcome, Verdict, decide
 
 __all__ = [
@@ -34,4 +35,5 @@ __all__ = [
     "plan_launch",
     "read_config",
     "run_lap",
+    "trust",
 ]

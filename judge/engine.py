@@ -45,11 +45,12 @@ class Becomes:
 @dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
 class EngineVariable(Variable):
     """A variable of a schema with its mapping; `effect` is the path, in the read-back document, of the
-    value that the running server must show.
+    value that the running server must show. `speculates` marks what a trusted server leaves out.
     """
 
     becomes: Becomes
     effect: str | None = None
+    speculates: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
@@ -57,10 +58,12 @@ class Bands:
     """Tolerances of the audits, calibrated for this engine (docs/audits.md says how).
 
     `near_tie_nats` is the gap between the two likeliest tokens within which two answers may part;
-    `replay_speed` and `repeat_speed` are shares by which the speed of replayed prompts may differ.
+    `replay_speed` and `repeat_speed` are shares by which the speed of replayed prompts may differ;
+    `reference_nll` is the highest mean (nats a token) of honest texts under the reference.
     """
 
     near_tie_nats: float = 0.1
+    reference_nll: float = 1.0
     replay_speed: float = 0.05
     repeat_speed: float = 0.05
 
@@ -143,6 +146,12 @@ def load_engine(name: str) -> Engine:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise EngineFileError(f"engine file {name}: {where}: {first['msg']}") from None
+
+
+def without_speculation(engine: Engine, config: Config) -> Config:
+    """The same config for a trusted server: nothing is drafted."""
+    kept = [(name, value) for name, value in config.values if not engine.variables[name].speculates]
+    return Config(tuple(kept))
 
 
 def plan_launch(engine: Engine, config: Config, model: Model, host: str, port: int) -> Launch:

@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import cycle, islice
-from typing import Protocol as Interface
 
 from judge.audit_pass import Audited, count_pass, run_audits
 from judge.audits import Finding
@@ -16,27 +15,10 @@ from judge.metrics import Speculation, read_speculation
 from judge.prompts import QualityRecord, SentPrompts, SpeedPrompt, seeded_order, warmup_prompts
 from judge.protocol import LapPlan, Progress, Rules, Stage
 from judge.quality import QualityScore, check_repeat, score_quality
+from judge.server import READY_POLL_S, Server, exit_words, wait_until_ready
 from judge.speed import NS_PER_S, Answer, TimedRequest, compat_tps, read_answer, timed_request, tps
 from judge.statistics import perplexity_interval
-
-READY_POLL_S = 0.25
-
-
-class Server(Interface):
-    """What a runtime gives the judge: one running engine."""
-
-    url: str
-    model: str
-
-    def is_running(self) -> bool: ...
-
-    def exit_code(self) -> int | None: ...
-
-    def log_tail(self) -> str: ...
-
-    def stop(self, timeout_s: float) -> bool:
-        """End it; whether it is proved that no process of it is left."""
-        ...
+from judge.trusted import Trusted, rescore_on
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +68,9 @@ def run_lap(
     engine: Engine,
     config: Config,
     report: Callable[[Progress], None] = lambda progress: None,
+    trusted: Trusted | None = None,
 ) -> Lap:
-    """Start a fresh server, measure it by the plan, stop it.
+    """Start a fresh server, measure it by the plan, stop it; then let trusted servers score its text.
 
     `report` hears of every step and may raise LapStopped; the server is stopped all the same.
     Faults do not raise: they are in the lap.
@@ -104,6 +87,8 @@ def run_lap(
     finally:
         if server is not None:
             runner.stop(server)
+    if trusted is not None:
+        runner.rescore(trusted)
     return runner.lap
 
 
@@ -143,7 +128,7 @@ class _LapRunner:
                 raise
 
     def _measure(self, server: Server, client: EngineClient) -> None:
-        self._wait_until_ready(server, client)
+        wait_until_ready(server, client, self._protocol.start_timeout_s, lambda: self._report(Progress(Stage.START)))
         self._check_effects(client)
         self._warm_up(client)
         if not self._sample_passes(client):
@@ -159,16 +144,6 @@ class _LapRunner:
         self.lap.stages.append(StageTime(self._stage, now - self._entered_ns))
         self._stage, self._entered_ns = stage, now
         self._report(Progress(stage, 0, total))
-
-    def _wait_until_ready(self, server: Server, client: EngineClient) -> None:
-        deadline = time.monotonic() + self._protocol.start_timeout_s
-        while not client.is_ready():
-            self._report(Progress(Stage.START))
-            if not server.is_running():
-                raise LapFault(Fault.ENGINE_EXITED, _exit_words(server))
-            if time.monotonic() > deadline:
-                raise LapFault(Fault.START_TIMEOUT, f"not ready within {self._protocol.start_timeout_s:g} s")
-            time.sleep(READY_POLL_S)
 
     def _check_effects(self, client: EngineClient) -> None:
         if self._engine.readback is None:
@@ -256,7 +231,21 @@ class _LapRunner:
             while server.is_running() and time.monotonic() < deadline:
                 time.sleep(READY_POLL_S / 5)
             if not server.is_running():
-                fault.detail = f"{fault.detail}; {_exit_words(server)}"
+                fault.detail = f"{fault.detail}; {exit_words(server)}"
+
+    def rescore(self, trusted: Trusted) -> None:
+        """A4 and A5, when there is a complete lap to audit."""
+        if self.lap.fault or self.lap.stopped_early or not self._protocol.audit_requests:
+            return
+        started_ns = time.perf_counter_ns()
+        self._stage = Stage.RESCORE
+        try:
+            chosen = self._answers[: self._protocol.audit_requests]
+            self.lap.findings += rescore_on(trusted, chosen, self._protocol, self._engine.bands, self._report)
+        except LapFault as fault:  # the trusted servers are the judge's own, whatever goes wrong with them
+            self.note_fault(LapFault(Fault.JUDGE_ERROR, f"trusted server: {fault.fault}: {fault.detail}"))
+            self.lap.engine_gone = fault.fault != Fault.ENGINE_NOT_GONE
+        self.lap.stages.append(StageTime(Stage.RESCORE, time.perf_counter_ns() - started_ns))
 
     def note_fault(self, fault: LapFault) -> None:
         self.lap.fault, self.lap.fault_stage, self.lap.fault_detail = fault.fault, self._stage, fault.detail
@@ -271,11 +260,6 @@ class _LapRunner:
         if not self.lap.engine_gone and self.lap.fault is None:
             self.lap.fault, self.lap.fault_stage = Fault.ENGINE_NOT_GONE, Stage.STOP
             self.lap.fault_detail = f"processes were left {self._protocol.stop_timeout_s:g} s after the stop"
-
-
-def _exit_words(server: Server) -> str:
-    code = server.exit_code()
-    return "the engine process ended" if code is None else f"the engine process ended with exit code {code}"
 
 
 def sample_is_over_cap(scores: Sequence[QualityScore], rules: Rules) -> bool:

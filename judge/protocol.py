@@ -27,6 +27,7 @@ class Stage(StrEnum):
     STREAM_PASS = "stream-pass"
     AUDITS = "audits"
     STOP = "stop"
+    RESCORE = "rescore"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=ConfigDict(extra="forbid"))

@@ -49,6 +49,8 @@ REASONS = {
     "audit-a1": gettext_noop("The engine's own counters disagree with the tokens and requests that were timed."),
     "audit-a2": gettext_noop("The prompt, the token ids and the text of an answer do not belong together."),
     "audit-a3": gettext_noop("Too many answers are loops."),
+    "audit-a4": gettext_noop("A trusted server of the same model would not have said what was timed."),
+    "audit-a5": gettext_noop("The text is less likely under the reference model than that of honest configs."),
     "audit-a6": gettext_noop("The engine answers otherwise, or slower, when the request has another shape."),
     "audit-a8": gettext_noop("The engine answers a prompt that it has seen faster than it can be decoded."),
     Fault.ENGINE_EXITED: gettext_noop("The engine exited before it was ready."),
@@ -84,6 +86,7 @@ STAGES = {
     Stage.STREAM_PASS: gettext_noop("streamed pass"),
     Stage.AUDITS: gettext_noop("audits"),
     Stage.STOP: gettext_noop("stop"),
+    Stage.RESCORE: gettext_noop("re-scoring on a trusted server"),
 }
 
 

@@ -10,6 +10,7 @@ Whatever goes wrong on the way ends in a verdict or in the next attempt.
 
 import logging
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
 
@@ -19,7 +20,7 @@ from django.utils import timezone
 
 import judge
 from judge.errors import Fault, JudgeError, LapStopped
-from judge.lap import Server
+from judge.server import Server
 from judge.sources import find_detokenizer
 from submissions import claims
 from submissions.models import Attempt
@@ -38,6 +39,7 @@ class Job:
 
     engine: judge.Engine
     config: judge.Config
+    reference: judge.Config
     model: judge.Model
     plan: judge.LapPlan
 
@@ -83,7 +85,13 @@ def read_job(attempt: Attempt) -> Job:
         ppl_cap=evaluation.ppl_cap,
         detokenizer=detokenizer_of(model.folder),
     )
-    return Job(judge.load_engine(competition.engine), submission.load_config(), model, plan)
+    return Job(
+        engine=judge.load_engine(competition.engine),
+        config=submission.load_config(),
+        reference=judge.Config.from_canonical(competition.reference_config),
+        model=model,
+        plan=plan,
+    )
 
 
 detokenizer_of = cache(find_detokenizer)
@@ -91,10 +99,13 @@ detokenizer_of = cache(find_detokenizer)
 
 
 def measure(attempt: Attempt, job: Job) -> judge.Lap:
-    launch = judge.plan_launch(job.engine, job.config, job.model, "127.0.0.1", judge.free_port())
-    start: partial[Server] = partial(judge.EngineProcess, launch, settings.ENGINE_PATH)
+    def start(config: judge.Config) -> Callable[[], Server]:
+        launch = judge.plan_launch(job.engine, config, job.model, "127.0.0.1", judge.free_port())
+        return partial(judge.EngineProcess, launch, settings.ENGINE_PATH)
+
+    trusted = judge.trust(start, job.engine, job.config, job.reference)
     with Heartbeat(attempt, settings.HEARTBEAT_SECONDS, stopping) as heartbeat:
-        return judge.run_lap(start, job.plan, job.engine, job.config, heartbeat.report)
+        return judge.run_lap(start(job.config), job.plan, job.engine, job.config, heartbeat.report, trusted)
 
 
 def finish(attempt: Attempt, laps: list[judge.Lap], verdict: judge.Verdict) -> None:

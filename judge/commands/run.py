@@ -18,7 +18,7 @@ import judge
 from judge import receipt, report
 from judge.attached import AttachedEngine
 from judge.commands.inputs import BadInput, Commands, add_engine, read_bytes, read_variables
-from judge.lap import Server
+from judge.server import Server
 from judge.sources import (
     Columns,
     Encoder,
@@ -28,6 +28,7 @@ from judge.sources import (
     read_sharegpt,
     read_token_file,
 )
+from judge.trusted import Start
 
 
 def add(commands: Commands) -> None:
@@ -37,6 +38,9 @@ def add(commands: Commands) -> None:
     command.add_argument("--served-model", help="name under which it is served; the folder's name by default")
     command.add_argument(
         "--config", nargs="*", default=[], metavar="FILE|NAME=VALUE", help="a .env or JSON file, or variables"
+    )
+    command.add_argument(
+        "--reference", nargs="*", default=[], metavar="FILE|NAME=VALUE", help="the reference config, for audit A5"
     )
     command.add_argument("--prompts", required=True, type=Path, help="speed prompts: JSON Lines of ids, or ShareGPT")
     command.add_argument("--quality", required=True, type=Path, help="quality records: JSON Lines of ids or of texts")
@@ -63,8 +67,11 @@ def run(options: argparse.Namespace) -> int:
     key = read_key(options.key)
     if options.base_url:
         engine = replace(engine, readback=None)  # a server that somebody else configured need not show how
+    start = starter(options, engine, model)
+    reference = judge.check_config(read_variables(options.reference), engine.schema) if options.reference else config
+    trusted = None if options.base_url else judge.trust(start, engine, config, reference)
     with report.progress_bar() as told:
-        lap = judge.run_lap(starter(options, engine, config, model), plan, engine, config, told)
+        lap = judge.run_lap(start(config), plan, engine, config, told, trusted)
     verdict = judge.decide(lap, plan.rules)
     if options.receipt:
         measured = receipt.Measured(
@@ -85,16 +92,19 @@ def run(options: argparse.Namespace) -> int:
     return 0 if verdict.outcome == judge.Outcome.VERIFIED else 1
 
 
-def starter(
-    options: argparse.Namespace, engine: judge.Engine, config: judge.Config, model: judge.Model
-) -> Callable[[], Server]:
+def starter(options: argparse.Namespace, engine: judge.Engine, model: judge.Model) -> Start:
+    """How a server is had for a config: started, or the one at `--base-url`."""
     if options.base_url:
         attached = AttachedEngine(options.base_url.rstrip("/"), model.name)
         if problem := attached.problem():
             raise BadInput(problem)
-        return lambda: attached
-    launch = judge.plan_launch(engine, config, model, "127.0.0.1", judge.free_port())
-    return partial(judge.EngineProcess, launch, options.engine_path)
+        return lambda config: lambda: attached
+
+    def start(config: judge.Config) -> Callable[[], Server]:
+        launch = judge.plan_launch(engine, config, model, "127.0.0.1", judge.free_port())
+        return partial(judge.EngineProcess, launch, options.engine_path)
+
+    return start
 
 
 def read_model(options: argparse.Namespace) -> judge.Model:

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+from tests.engines.script import Misbehaviour
 from tests.engines.scripted import ScriptedEngine
+from tests.engines.toy_model import ToyModel
 
 EOS = 0
 
@@ -43,6 +45,8 @@ class InventsTokens(ScriptedEngine):
 class Loops(ScriptedEngine):
     """Says one word over and over, which speculates very fast."""
 
+    is_rescored = False
+
     def answer_to(self, body: dict[str, Any], prompt: list[int]) -> list[int]:
         self.tokens_out += body["max_tokens"]
         return [7] * body["max_tokens"]
@@ -59,9 +63,42 @@ class FastOnlyInTheTimedShape(ScriptedEngine):
 class AnotherTextInAnotherShape(ScriptedEngine):
     """The timed answers are not what the model says when it is asked otherwise."""
 
+    is_rescored = False
+
     def answer_to(self, body: dict[str, Any], prompt: list[int]) -> list[int]:
         ids = self.generate(prompt, body["max_tokens"])
         return ids if body.get("stream") or body.get("logprobs") else [(token + 1) % 512 for token in ids]
+
+
+class DriftsFromGreedy(ScriptedEngine):
+    """Accepts a draft token now and then that the model would not have chosen, in every shape alike."""
+
+    def answer_to(self, body: dict[str, Any], prompt: list[int]) -> list[int]:
+        self.tokens_out += body["max_tokens"]
+        text = list(prompt)
+        for place in range(body["max_tokens"]):
+            text.append((self.model.greedy(text) + (place % 16 == 15)) % 512)
+        return text[len(prompt) :]
+
+
+class ExactOnlyWhenScored(ScriptedEngine):
+    """Decodes with a smaller model; scores with the right one."""
+
+    def answer_to(self, body: dict[str, Any], prompt: list[int]) -> list[int]:
+        self.tokens_out += body["max_tokens"]
+        return ToyModel(window=2).continuation(prompt, body["max_tokens"])
+
+
+class SwappedModel(ScriptedEngine):
+    """Serves another model, and scores with the right one; a trusted server of its settings is that other model."""
+
+    named_weights = {"window": 3}
+
+    def drifted_model(self) -> ToyModel:
+        return ToyModel(self.model.perplexity)
+
+    def due(self, stage: str, number: int) -> list[Misbehaviour]:
+        return [Misbehaviour("quality:drift")] if stage == "quality" else []
 
 
 class ReadyTooSoon(ScriptedEngine):
@@ -89,6 +126,8 @@ class SplitsAtANearTie(ScriptedEngine):
 class EndsEarly(ScriptedEngine):
     """Honest: under ignore_eos the rest of an answer is the end-of-sequence token again and again."""
 
+    is_rescored = False
+
     def answer_to(self, body: dict[str, Any], prompt: list[int]) -> list[int]:
         ids = self.generate(prompt, body["max_tokens"])
         half = len(ids) // 2
@@ -97,6 +136,8 @@ class EndsEarly(ScriptedEngine):
 
 class RepeatsWhenAsked(ScriptedEngine):
     """Honest: one prompt asks for a repetition, and gets it."""
+
+    is_rescored = False
 
     def answer_to(self, body: dict[str, Any], prompt: list[int]) -> list[int]:
         ids = self.generate(prompt, body["max_tokens"])

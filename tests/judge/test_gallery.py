@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from judge import Config, LapPlan, Verdict, decide, run_lap
+from judge import Config, LapPlan, Verdict, decide, run_lap, trust
 from judge.engine import Bands, Engine
 from tests import builders
 from tests.engines import gallery
@@ -15,7 +15,7 @@ from tests.engines.scripted import ScriptedEngine
 from tests.judge.conftest import RunningServer
 
 PACE_S = 0.004
-BANDS = Bands(near_tie_nats=0.1, replay_speed=0.6, repeat_speed=0.3)
+BANDS = Bands(near_tie_nats=0.1, reference_nll=2.0, replay_speed=0.6, repeat_speed=0.3)
 TOKENS = 48
 
 
@@ -38,6 +38,9 @@ ROGUES: dict[str, tuple[Callable[[], ScriptedEngine], str]] = {
     "looping answers": (lambda: gallery.Loops(script()), "audit-a3"),
     "fast only in the timed shape": (lambda: gallery.FastOnlyInTheTimedShape(script()), "audit-a6"),
     "another text in another shape": (lambda: gallery.AnotherTextInAnotherShape(script()), "audit-a6"),
+    "text that drifts from greedy (synthetic acceptance)": (lambda: gallery.DriftsFromGreedy(script()), "audit-a4"),
+    "exact weights only for prompt_logprobs": (lambda: gallery.ExactOnlyWhenScored(script()), "audit-a4"),
+    "another model under the config's name": (lambda: gallery.SwappedModel(script(window=3)), "audit-a5"),
     "ready too soon": (lambda: gallery.ReadyTooSoon(script()), "engine-died"),
     "NaN as log-probability": (scripted("nan_logprob", 5), "logprob-not-finite"),
     "raw logits as log-probabilities": (scripted("odd_logprob", 5, value=11.5), "logprob-positive"),
@@ -64,13 +67,25 @@ def plan() -> LapPlan:
 
 
 def judged(engine: ScriptedEngine, engine_file: Engine) -> Verdict:
-    with engine:
-        lap = run_lap(lambda: RunningServer(engine), plan(), replace(engine_file, bands=BANDS), Config())
+    """The verdict on a lap of this engine, its text scored by servers that the judge starts itself.
+
+    The trusted server runs the weights that the config names; those of the reference are the model's own.
+    Where the toy model cannot say what the engine says, its text is not scored, to show the other audits.
+    """
+    config, reference = Config((("SLIDING_WINDOW", 8),)), Config()
+    bands_file = replace(engine_file, bands=BANDS, readback=None)
+    named_weights = getattr(engine, "named_weights", {})
+    with engine, ScriptedEngine(script(**named_weights)) as plain, ScriptedEngine(script()) as honest:
+        trusted = trust(
+            lambda of: lambda: RunningServer(honest if of == reference else plain), bands_file, config, reference
+        )
+        trusted_or_none = trusted if getattr(engine, "is_rescored", True) else None
+        lap = run_lap(lambda: RunningServer(engine), plan(), bands_file, config, trusted=trusted_or_none)
     return decide(lap, plan().rules)
 
 
 def show(who: str, verdict: Verdict) -> None:
-    print(f"{who:40} {verdict.outcome:13} {verdict.reason}", file=sys.stderr)
+    print(f"{who:52} {verdict.outcome:13} {verdict.reason}", file=sys.stderr)
 
 
 @pytest.mark.parametrize("name", ROGUES)

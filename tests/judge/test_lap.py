@@ -31,8 +31,9 @@ def test_the_stages_come_in_the_order_of_the_protocol(lap_of: LapOf) -> None:
 
     lap = lap_of(report=lambda progress: seen.append(progress.stage))
 
-    assert list(dict.fromkeys(seen)) == [stage for stage in Stage if stage != Stage.STOP]
-    assert [time.stage for time in lap.stages] == list(Stage)
+    on_this_server = [stage for stage in Stage if stage != Stage.RESCORE]
+    assert list(dict.fromkeys(seen)) == [stage for stage in on_this_server if stage != Stage.STOP]
+    assert [time.stage for time in lap.stages] == on_this_server
 
 
 def test_progress_counts_to_the_end_of_a_stage(lap_of: LapOf) -> None:
