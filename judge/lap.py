@@ -14,11 +14,11 @@ from judge.errors import Fault, LapFault
 from judge.metrics import Speculation, read_speculation
 from judge.prompts import QualityRecord, SentPrompts, SpeedPrompt, seeded_order, warmup_prompts
 from judge.protocol import LapPlan, Progress, Rules, Stage
-from judge.quality import QualityScore, check_repeat, score_quality
+from judge.quality import QualityScore, check_repeat, perplexity, score_quality
 from judge.server import READY_POLL_S, Server, exit_words, wait_until_ready
 from judge.speed import NS_PER_S, Answer, TimedRequest, compat_tps, read_answer, timed_request, tps
 from judge.statistics import perplexity_interval
-from judge.trusted import Trusted, rescore_on
+from judge.trusted import Trusted, rescore_on, score_plainly
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,8 @@ class StreamSample:
 @dataclass(slots=True)
 class Lap:
     """All that one lap measured. A lap with a `fault` does not count; `fault_stage` and `fault_detail`
-    say where it broke. `engine_gone` is false when the engine could not be proved gone afterwards.
+    say where it broke. `plain_quality` holds the same records without speculation, when they were asked
+    again because the cap was not kept. `engine_gone` is false when the engine could not be proved gone afterwards.
     """
 
     seed: str
@@ -52,6 +53,7 @@ class Lap:
     quality: list[QualityScore] = field(default_factory=list)
     effects: list[Effect] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
+    plain_quality: list[QualityScore] = field(default_factory=list)
     stream: StreamSample | None = None
     speculation: Speculation | None = None
     stopped_early: bool = False
@@ -234,18 +236,27 @@ class _LapRunner:
                 fault.detail = f"{fault.detail}; {exit_words(server)}"
 
     def rescore(self, trusted: Trusted) -> None:
-        """A4 and A5, when there is a complete lap to audit."""
-        if self.lap.fault or self.lap.stopped_early or not self._protocol.audit_requests:
+        """The scores once more without speculation when they are over the cap, or else A4 and A5."""
+        if self.lap.fault:
             return
         started_ns = time.perf_counter_ns()
         self._stage = Stage.RESCORE
         try:
-            chosen = self._answers[: self._protocol.audit_requests]
-            self.lap.findings += rescore_on(trusted, chosen, self._protocol, self._engine.bands, self._report)
+            if is_over_cap(self.lap.quality, self._plan.rules):
+                self._score_without_speculation(trusted)
+            elif chosen := self._answers[: self._protocol.audit_requests]:
+                self.lap.findings += rescore_on(trusted, chosen, self._protocol, self._engine.bands, self._report)
         except LapFault as fault:  # the trusted servers are the judge's own, whatever goes wrong with them
             self.note_fault(LapFault(Fault.JUDGE_ERROR, f"trusted server: {fault.fault}: {fault.detail}"))
             self.lap.engine_gone = fault.fault != Fault.ENGINE_NOT_GONE
         self.lap.stages.append(StageTime(Stage.RESCORE, time.perf_counter_ns() - started_ns))
+
+    def _score_without_speculation(self, trusted: Trusted) -> None:
+        """Engines have returned wrong prompt log-probabilities with speculation on (vllm#53488)."""
+        if trusted.plain != self._config:
+            scored = {score.record_sha256 for score in self.lap.quality}
+            records = [record for record in self._sample + self._others if record.sha256 in scored]
+            self.lap.plain_quality = score_plainly(trusted, records, self._protocol, self._report)
 
     def note_fault(self, fault: LapFault) -> None:
         self.lap.fault, self.lap.fault_stage, self.lap.fault_detail = fault.fault, self._stage, fault.detail
@@ -260,6 +271,11 @@ class _LapRunner:
         if not self.lap.engine_gone and self.lap.fault is None:
             self.lap.fault, self.lap.fault_stage = Fault.ENGINE_NOT_GONE, Stage.STOP
             self.lap.fault_detail = f"processes were left {self._protocol.stop_timeout_s:g} s after the stop"
+
+
+def is_over_cap(scores: Sequence[QualityScore], rules: Rules) -> bool:
+    """Whether the perplexity is over the cap; never without scores or without a cap."""
+    return bool(scores) and rules.ppl_cap is not None and not perplexity(scores) <= rules.ppl_cap
 
 
 def sample_is_over_cap(scores: Sequence[QualityScore], rules: Rules) -> bool:

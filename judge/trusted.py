@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from judge.audits import Finding
 from judge.audits.reference import audit_reference
@@ -10,11 +11,13 @@ from judge.client import EngineClient, parse_object
 from judge.config import Config
 from judge.engine import Bands, Engine, without_speculation
 from judge.errors import Fault, LapFault
-from judge.prompts import SpeedPrompt
+from judge.prompts import QualityRecord, SpeedPrompt
 from judge.protocol import Progress, Protocol, Stage
+from judge.quality import QualityScore, score_quality
 from judge.server import Server, wait_until_ready
 from judge.speed import Answer, only_choice
 
+Scored = TypeVar("Scored")
 Start = Callable[[Config], Callable[[], Server]]
 Answers = Sequence[tuple[SpeedPrompt, Answer]]
 
@@ -38,43 +41,62 @@ def rescore_on(
     trusted: Trusted, answers: Answers, protocol: Protocol, bands: Bands, report: Callable[[Progress], None]
 ) -> list[Finding]:
     """A4 and A5. Raises LapFault when a trusted server breaks down, or cannot be proved gone."""
-    plain = _rescored(trusted.start(trusted.plain), answers, protocol, report)
+
+    def score_one(client: EngineClient, number: int) -> Rescored:
+        prompt, answer = answers[number - 1]
+        where = f"re-scored answer {number}"
+        exchange = client.score(prompt.token_ids + answer.token_ids, where)
+        choice = only_choice(parse_object(exchange.body, where), where)
+        return rescore(prompt.token_ids, answer.token_ids, choice, where)
+
+    plain = _on_server(trusted.start(trusted.plain), len(answers), score_one, protocol, report)
     same = trusted.plain == trusted.reference
-    reference = plain if same else _rescored(trusted.start(trusted.reference), answers, protocol, report)
+    reference = (
+        plain if same else _on_server(trusted.start(trusted.reference), len(answers), score_one, protocol, report)
+    )
     return [audit_rescore(plain, bands.near_tie_nats), audit_reference(reference, bands.reference_nll)]
 
 
-def _rescored(
-    start: Callable[[], Server], answers: Answers, protocol: Protocol, report: Callable[[Progress], None]
-) -> list[Rescored]:
-    report(Progress(Stage.RESCORE, 0, len(answers)))
+def score_plainly(
+    trusted: Trusted, records: Sequence[QualityRecord], protocol: Protocol, report: Callable[[Progress], None]
+) -> list[QualityScore]:
+    """The same quality records on a fresh server without speculation. Raises LapFault as rescore_on does."""
+
+    def score_one(client: EngineClient, number: int) -> QualityScore:
+        where = f"record {number} without speculation"
+        return score_quality(records[number - 1], client.score(records[number - 1].token_ids, where), where)
+
+    return _on_server(trusted.start(trusted.plain), len(records), score_one, protocol, report)
+
+
+def _on_server(
+    start: Callable[[], Server],
+    total: int,
+    score_one: Callable[[EngineClient, int], Scored],
+    protocol: Protocol,
+    report: Callable[[Progress], None],
+) -> list[Scored]:
+    """Start a trusted server, have it score so many texts, stop it."""
+
+    def tell(done: int) -> None:
+        report(Progress(Stage.RESCORE, done, total))
+
+    tell(0)
     server = start()
     try:
-        scored = _score_all(server, answers, protocol, report)
+        with EngineClient(
+            server.url,
+            server.model,
+            request_timeout_s=protocol.request_timeout_s,
+            answer_limit_bytes=protocol.answer_limit_bytes,
+        ) as client:
+            wait_until_ready(server, client, protocol.start_timeout_s, lambda: tell(0))
+            scored = []
+            for number in range(1, total + 1):
+                scored.append(score_one(client, number))
+                tell(number)
     finally:
         gone = server.stop(protocol.stop_timeout_s)
     if not gone:
         raise LapFault(Fault.ENGINE_NOT_GONE, "a trusted server could not be stopped completely")
-    return scored
-
-
-def _score_all(
-    server: Server, answers: Answers, protocol: Protocol, report: Callable[[Progress], None]
-) -> list[Rescored]:
-    scored = []
-    with EngineClient(
-        server.url,
-        server.model,
-        request_timeout_s=protocol.request_timeout_s,
-        answer_limit_bytes=protocol.answer_limit_bytes,
-    ) as client:
-        wait_until_ready(
-            server, client, protocol.start_timeout_s, lambda: report(Progress(Stage.RESCORE, 0, len(answers)))
-        )
-        for number, (prompt, answer) in enumerate(answers, start=1):
-            where = f"re-scored answer {number}"
-            exchange = client.score(prompt.token_ids + answer.token_ids, where)
-            choice = only_choice(parse_object(exchange.body, where), where)
-            scored.append(rescore(prompt.token_ids, answer.token_ids, choice, where))
-            report(Progress(Stage.RESCORE, number, len(answers)))
     return scored

@@ -6,12 +6,13 @@ from enum import StrEnum
 
 from judge.audits import Finding, Result
 from judge.errors import Fault
-from judge.lap import Lap, sample_is_over_cap
+from judge.lap import Lap, is_over_cap, sample_is_over_cap
 from judge.protocol import Rules, Stage
 from judge.quality import perplexity
 from judge.speed import tps
 
 OVER_PPL_CAP = "over-ppl-cap"
+SPECULATION_CHANGES_SCORES = "speculation-changes-scores"
 
 
 class Outcome(StrEnum):
@@ -55,7 +56,8 @@ def decide(lap: Lap, rules: Rules) -> Verdict:
     """The verdict on one lap measured under these rules.
 
     1. A fault voids the run, or fails it when the config is to blame.
-    2. A perplexity over the cap disqualifies, on the early sample too when its lower bound is over.
+    2. A perplexity over the cap disqualifies, on the early sample too when its lower bound is over;
+       when only speculation puts it there, the evidence disagrees with itself: a review.
     3. A lap that lacks a request or a record is never a pass.
     4. An audit that proves a broken rule disqualifies; one that only raises a doubt asks for a review.
     """
@@ -67,7 +69,7 @@ def decide(lap: Lap, rules: Rules) -> Verdict:
     if missing := _missing(lap, rules):
         return Verdict(Outcome.VOID, Fault.INCOMPLETE_LAP, detail=missing, ppl_cap=rules.ppl_cap)
     ppl, speed = perplexity(lap.quality), tps(lap.timed)
-    if rules.ppl_cap is not None and not ppl <= rules.ppl_cap:
+    if is_over_cap(lap.quality, rules):
         return _over_cap(lap, rules, Stage.QUALITY_PASS, speed)
     if accused := _accused(lap):
         outcome = Outcome.DISQUALIFIED if accused.result == Result.BROKEN else Outcome.REVIEW
@@ -85,6 +87,9 @@ def _accused(lap: Lap) -> Finding | None:
 def _over_cap(lap: Lap, rules: Rules, stage: Stage, speed: float | None) -> Verdict:
     ppl = perplexity(lap.quality)
     detail = f"perplexity {ppl:.4g} over {len(lap.quality)} records, the cap is {rules.ppl_cap:.4g}"
+    if lap.plain_quality and not is_over_cap(lap.plain_quality, rules):
+        detail += f"; without speculation it is {perplexity(lap.plain_quality):.4g}"
+        return Verdict(Outcome.REVIEW, SPECULATION_CHANGES_SCORES, stage, detail, speed, ppl, rules.ppl_cap)
     return Verdict(Outcome.DISQUALIFIED, OVER_PPL_CAP, stage, detail, speed, ppl, rules.ppl_cap)
 
 

@@ -46,6 +46,7 @@ REFUSALS = {
 
 REASONS = {
     "over-ppl-cap": gettext_noop("The perplexity is over the cap."),
+    "speculation-changes-scores": gettext_noop("The perplexity is over the cap only with speculation on."),
     "audit-a1": gettext_noop("The engine's own counters disagree with the tokens and requests that were timed."),
     "audit-a2": gettext_noop("The prompt, the token ids and the text of an answer do not belong together."),
     "audit-a3": gettext_noop("Too many answers are loops."),

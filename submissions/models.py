@@ -86,7 +86,8 @@ class Competition(models.Model):
     """What is measured, how, and by which rules.
 
     `ppl_cap` is None until the reference was calibrated; nothing can be submitted before. `model` is
-    the name of a folder in the workers' model directory. `cap_ratio` times `reference_ppl` is the cap.
+    the name of a folder in the workers' model directory. `cap_ratio` times `reference_ppl` is the cap;
+    `calibration` is the evaluation that measured it.
     """
 
     slug = models.SlugField(unique=True)
@@ -102,6 +103,7 @@ class Competition(models.Model):
     cap_ratio = models.FloatField(default=1.05)
     reference_ppl = models.FloatField(null=True, blank=True)
     ppl_cap = models.FloatField(null=True, blank=True)
+    calibration = models.ForeignKey("Evaluation", on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

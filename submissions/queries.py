@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from judge import Stage
 from judge.quality import QualityScore as MeasuredScore
 from judge.speed import NS_PER_S
-from judge.statistics import perplexity_interval
+from judge.statistics import Interval, perplexity_interval, perplexity_ratio
 from submissions.models import Attempt, AttemptEvent, Evaluation, Lap, State, Submission, Team
 from submissions.reasons import stage_words
 
@@ -115,6 +115,7 @@ class LapNumbers:
     ppl_high: float | None
     median_s: float | None
     slowest_s: float | None
+    to_reference: Interval | None
 
     @property
     def first_token_ms(self) -> float | None:
@@ -124,11 +125,29 @@ class LapNumbers:
 def lap_numbers(evaluation: Evaluation) -> list[LapNumbers]:
     """Per lap of the attempt that counted, or of the last one when none did."""
     laps = Lap.objects.filter(attempt__evaluation=evaluation, attempt__state=State.FINISHED)
-    return [_numbers(lap) for lap in laps.order_by("attempt__number", "number")]
+    reference = _scores(_reference_lap(evaluation))
+    return [_numbers(lap, reference) for lap in laps.order_by("attempt__number", "number")]
 
 
-def _numbers(lap: Lap) -> LapNumbers:
-    scores = [MeasuredScore(row.record_sha256, row.tokens, row.nll) for row in lap.quality_scores.all()]
+def _reference_lap(evaluation: Evaluation) -> Lap | None:
+    calibration = evaluation.submission.competition.calibration_id
+    return Lap.objects.filter(attempt__evaluation=calibration, attempt__state=State.FINISHED).last()
+
+
+def _scores(lap: Lap | None) -> list[MeasuredScore]:
+    rows = lap.quality_scores.all() if lap else []
+    return [MeasuredScore(row.record_sha256, row.tokens, row.nll) for row in rows]
+
+
+def _to_reference(scores: list[MeasuredScore], reference: list[MeasuredScore], seed: str) -> Interval | None:
+    """The paired ratio over the records that this lap scored; None when the reference lacks one of them."""
+    mine = {score.record_sha256 for score in scores}
+    theirs = [score for score in reference if score.record_sha256 in mine]
+    return perplexity_ratio(scores, theirs, seed) if scores and len(theirs) == len(mine) else None
+
+
+def _numbers(lap: Lap, reference: list[MeasuredScore]) -> LapNumbers:
+    scores = _scores(lap)
     low, high = perplexity_interval(scores, lap.seed) if scores else (None, None)
     seconds = sorted((row.ended_ns - row.started_ns) / NS_PER_S for row in lap.timed_requests.all())
     stages = [StageLine(stage_words(name), "done", seconds=ns / NS_PER_S) for name, ns in lap.stages]
@@ -139,6 +158,7 @@ def _numbers(lap: Lap) -> LapNumbers:
         high,
         median_s=seconds[len(seconds) // 2] if seconds else None,
         slowest_s=seconds[-1] if seconds else None,
+        to_reference=_to_reference(scores, reference, lap.seed),
     )
 
 

@@ -109,7 +109,8 @@ def accept_calibration(evaluation: Evaluation) -> Competition:
     competition = evaluation.submission.competition
     competition.reference_ppl = evaluation.ppl
     competition.ppl_cap = evaluation.ppl * competition.cap_ratio
-    competition.save(update_fields=["reference_ppl", "ppl_cap"])
+    competition.calibration = evaluation
+    competition.save(update_fields=["reference_ppl", "ppl_cap", "calibration"])
     return competition
 
 

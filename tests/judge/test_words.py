@@ -5,11 +5,13 @@ import pytest
 from judge import Stage
 from judge.errors import ConfigProblem, Fault
 from judge.refused import REFUSED_KEYS, REFUSED_NAMES
-from judge.verdict import OVER_PPL_CAP
+from judge.verdict import OVER_PPL_CAP, SPECULATION_CHANGES_SCORES
 from judge.words import PROBLEMS, REASONS, REFUSALS, STAGES, problem_sentence
 
 
-@pytest.mark.parametrize("code", [*Fault, OVER_PPL_CAP])
+@pytest.mark.parametrize(
+    "code", [*Fault, OVER_PPL_CAP, SPECULATION_CHANGES_SCORES, *(f"audit-a{n}" for n in (1, 2, 3, 4, 5, 6, 8))]
+)
 def test_every_reason_has_words(code: str) -> None:
     assert REASONS[code].endswith(".")
 

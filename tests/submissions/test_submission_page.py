@@ -85,6 +85,20 @@ def test_a_verified_run_shows_its_numbers_and_polls_no_more(client: Client, sent
     assert "hx-trigger" not in text
 
 
+def test_the_perplexity_is_shown_as_a_ratio_to_the_reference_paired_by_record(client: Client, sent: Submission) -> None:
+    calibration = builders.services.calibrate(sent.competition)
+    claims.record(claimed(), [measured()], Verdict(Outcome.VERIFIED, tps=400.0, ppl=4.0), NOW)
+    calibration.refresh_from_db()
+    builders.services.accept_calibration(calibration)
+    lap = measured()
+    lap.quality = [QualityScore(s.record_sha256, s.tokens, s.nll + 0.1 * s.tokens) for s in lap.quality]
+
+    claims.record(claimed(), [lap], Verdict(Outcome.VERIFIED, tps=510.0, ppl=4.1), NOW)
+
+    assert "1.1052" in page_of(client, sent)
+    assert "paired by record" in page_of(client, sent)
+
+
 def test_a_disqualified_run_shows_how_far_it_is_over_the_cap(client: Client, sent: Submission) -> None:
     detail = "perplexity 5.04 over 32 records, the cap is 4.2"
     verdict = Verdict(Outcome.DISQUALIFIED, "over-ppl-cap", Stage.QUALITY_SAMPLE, detail, None, 5.04, 4.2)
