@@ -147,6 +147,10 @@ class EngineClient:
         payload = self._greedy(token_ids, 1) | {"prompt_logprobs": 1, "add_special_tokens": False}
         return self._post(payload, where)
 
+    def score_text(self, text: str, where: str) -> Exchange:
+        """The log-probabilities of a text that the engine tokenises itself, and its ids."""
+        return self._post(self._greedy(text, 1) | {"prompt_logprobs": 1, "return_token_ids": True}, where)
+
     def stream(self, prompt: tuple[int, ...] | str, max_tokens: int, where: str) -> StreamedAnswer:
         """A streamed greedy completion, for the time to the first token and the tokens per step."""
         payload = self._greedy(prompt, max_tokens) | {"return_token_ids": True, "stream": True}

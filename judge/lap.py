@@ -12,9 +12,9 @@ from judge.config import Config
 from judge.engine import Effect, Engine, read_effects
 from judge.errors import Fault, LapFault
 from judge.metrics import Speculation, read_speculation
-from judge.prompts import QualityRecord, SentPrompts, SpeedPrompt, seeded_order, warmup_prompts
+from judge.prompts import QualityRecord, SentPrompts, SpeedPrompt, rare_texts, seeded_order, warmup_prompts
 from judge.protocol import LapPlan, Progress, Rules, Stage
-from judge.quality import QualityScore, check_repeat, perplexity, score_quality
+from judge.quality import QualityScore, check_rare_text, check_repeat, perplexity, score_quality
 from judge.server import READY_POLL_S, Server, exit_words, wait_until_ready
 from judge.speed import NS_PER_S, Answer, TimedRequest, compat_tps, read_answer, timed_request, tps
 from judge.statistics import perplexity_interval
@@ -191,7 +191,8 @@ class _LapRunner:
         scored = {record.sha256: score for record, score in zip(self._sample, self.lap.quality, strict=True)}
         repeats = seeded_order(self._plan.quality_set.records, self._plan.seed, "repeats")
         repeats = repeats[: self._protocol.quality_repeats]
-        total = len(self._others) + len(repeats)
+        rare = rare_texts()[: self._protocol.rare_probes]
+        total = len(self._others) + len(repeats) + len(rare)
         self._enter(Stage.QUALITY_PASS, total)
         for number, record in enumerate(self._others, start=1):
             score = scored[record.sha256] = self._score(client, record, f"quality record {number}")
@@ -202,6 +203,10 @@ class _LapRunner:
             again = score_quality(record, client.score(record.token_ids, where), where)
             check_repeat(scored[record.sha256], again, self._protocol.repeat_tolerance_nats, where)
             self._report(Progress(Stage.QUALITY_PASS, len(self._others) + number, total))
+        for number, text in enumerate(rare, start=1):
+            where = f"rare-token probe {number}"
+            check_rare_text(client.score_text(text, where), where)
+            self._report(Progress(Stage.QUALITY_PASS, total - len(rare) + number, total))
 
     def _score(self, client: EngineClient, record: QualityRecord, where: str) -> QualityScore:
         self._sent.spend(record.token_ids)

@@ -157,7 +157,16 @@ def seeded_order(items: Iterable[Item], seed: str, purpose: str) -> list[Item]:
 
 def warmup_prompts() -> list[str]:
     """The judge's own published warm-up texts."""
-    return resources.files("judge").joinpath("warmup_prompts.txt").read_text(encoding="utf-8").splitlines()
+    return _own_texts("warmup_prompts.txt")
+
+
+def rare_texts() -> list[str]:
+    """The judge's own published texts of rare, multilingual and code tokens."""
+    return _own_texts("rare_texts.txt")
+
+
+def _own_texts(name: str) -> list[str]:
+    return resources.files("judge").joinpath(name).read_text(encoding="utf-8").splitlines()
 
 
 class SentPrompts:

@@ -44,6 +44,7 @@ class Protocol:
     quality_sample: CountOrZero = 32
     quality_repeats: CountOrZero = 8
     repeat_tolerance_nats: Annotated[float, Field(gt=0)] = 1e-3
+    rare_probes: CountOrZero = 8
     stream_requests: CountOrZero = 4
     stream_tokens: Count = 64
     audit_requests: CountOrZero = 16

@@ -42,6 +42,20 @@ def score_quality(record: QualityRecord, exchange: Exchange, where: str) -> Qual
     return QualityScore(record.sha256, len(logprobs), -math.fsum(logprobs))
 
 
+def check_rare_text(exchange: Exchange, where: str) -> int:
+    """The rare-token probe: every token of a text must have a log-probability. How many there were.
+
+    A pruned output head has none for the tokens that it lost. Raises LapFault as score_quality does.
+    """
+    choice = only_choice(parse_object(exchange.body, where), where)
+    positions, token_ids = choice.get("prompt_logprobs"), choice.get("prompt_token_ids")
+    if not isinstance(positions, list) or not isinstance(token_ids, list) or len(positions) != len(token_ids):
+        raise LapFault(Fault.LOGPROB_MISSING, f"{where}: expected prompt_logprobs and prompt_token_ids")
+    for place in range(1, len(token_ids)):
+        _logprob(positions[place], token_ids[place], f"{where}, position {place}")
+    return len(token_ids)
+
+
 def _logprob(position: Any, token_id: int, where: str) -> float:
     entry = position.get(str(token_id)) if isinstance(position, dict) else None
     logprob = entry.get("logprob") if isinstance(entry, dict) else None

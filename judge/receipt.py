@@ -17,6 +17,7 @@ from nacl.exceptions import BadSignatureError
 from nacl.signing import SigningKey, VerifyKey
 from pydantic import Field, TypeAdapter, ValidationError
 
+from judge.audits import follows
 from judge.config import Config
 from judge.engine import Engine
 from judge.errors import JudgeError
@@ -162,6 +163,8 @@ def verify_receipt(content: bytes, public_key: str | None = None) -> Iterator[Ch
     again = decide(receipt.lap, receipt.rules)
     yield Check("tps", _close(again.tps, receipt.verdict.tps), _tps_words(receipt.lap))
     yield Check("ppl", _close(again.ppl, receipt.verdict.ppl), "none" if again.ppl is None else f"{again.ppl:.6f}")
+    odd = [finding.audit for finding in receipt.lap.findings if not follows(finding)]
+    yield Check("audits", not odd, ", ".join(odd) or f"{len(receipt.lap.findings)} findings")
     yield Check("verdict", again == receipt.verdict, f"{again.outcome} {again.reason}".strip())
 
 

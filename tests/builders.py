@@ -28,6 +28,7 @@ def protocol(**changes: object) -> judge.Protocol:
         "warmup_tokens": 2,
         "quality_sample": 4,
         "quality_repeats": 2,
+        "rare_probes": 2,
         "stream_requests": 1,
         "stream_tokens": 4,
         "audit_requests": 2,

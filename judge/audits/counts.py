@@ -3,7 +3,7 @@
 Catches invented usage and replies from a cache. An engine without `/metrics` is noted, not accused.
 """
 
-from judge.audits.finding import Finding, Result
+from judge.audits.finding import Evidence, Finding, Result
 from judge.metrics import counter
 
 GENERATED = "vllm:generation_tokens_total"
@@ -13,16 +13,23 @@ SUCCEEDED = "vllm:request_success_total"
 def audit_counts(before: str, after: str, tokens: int, requests: int) -> Finding:
     """`before` and `after` are the Prometheus texts around the timed pass of so many tokens and requests."""
     generated, succeeded = _rise(before, after, GENERATED), _rise(before, after, SUCCEEDED)
-    if generated is None or succeeded is None:
-        return Finding("A1", Result.NOTED, {"metrics": "absent"})
-    evidence = {
-        "tokens_counted": tokens,
-        "tokens_generated": int(generated),
-        "requests_sent": requests,
-        "requests_succeeded": int(succeeded),
-    }
-    agrees = (generated, succeeded) == (tokens, requests)
-    return Finding("A1", Result.CLEAN if agrees else Result.BROKEN, {**evidence})
+    evidence: Evidence = {"metrics": "absent"}
+    if generated is not None and succeeded is not None:
+        evidence = {
+            "tokens_counted": tokens,
+            "tokens_generated": int(generated),
+            "requests_sent": requests,
+            "requests_succeeded": int(succeeded),
+        }
+    return Finding("A1", result_of(evidence), evidence)
+
+
+def result_of(evidence: Evidence) -> Result:
+    if "metrics" in evidence:
+        return Result.NOTED
+    tokens_agree = evidence["tokens_counted"] == evidence["tokens_generated"]
+    requests_agree = evidence["requests_sent"] == evidence["requests_succeeded"]
+    return Result.CLEAN if tokens_agree and requests_agree else Result.BROKEN
 
 
 def _rise(before: str, after: str, name: str) -> float | None:

@@ -7,7 +7,7 @@ second where the rest ran at 473 to 479. Published always; asks for a review abo
 import zlib
 from collections.abc import Sequence
 
-from judge.audits.finding import Finding, Result
+from judge.audits.finding import Evidence, Finding, Result
 from judge.speed import Answer
 
 LOOP_RATIO = 0.15
@@ -26,8 +26,12 @@ def audit_degenerate(answers: Sequence[Answer], eos_token_id: int | None = None)
     }
     if eos_token_id is not None:
         evidence["after_eos"] = sum(share_after(answer.token_ids, eos_token_id) for answer in answers) / len(answers)
-    result = Result.REVIEW if evidence["loops"] > LOOPS_LIMIT else Result.CLEAN
-    return Finding("A3", result, {name: round(value, 4) for name, value in evidence.items()})
+    rounded: Evidence = {name: round(value, 4) for name, value in evidence.items()}
+    return Finding("A3", result_of(rounded), rounded)
+
+
+def result_of(evidence: Evidence) -> Result:
+    return Result.REVIEW if float(evidence["loops"]) > LOOPS_LIMIT else Result.CLEAN
 
 
 def compression_ratio(text: str) -> float:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+Evidence = dict[str, float | int | str]
+
 
 class Result(StrEnum):
     """`clean` and `noted` decide nothing; `review` waits for an organizer; `broken` disqualifies."""
@@ -19,4 +21,4 @@ class Finding:
 
     audit: str
     result: Result
-    evidence: dict[str, float | int | str] = field(default_factory=dict)
+    evidence: Evidence = field(default_factory=dict)

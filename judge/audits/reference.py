@@ -5,7 +5,7 @@ Catches a model swap that A4 cannot see, because the trusted server of A4 runs t
 
 from collections.abc import Sequence
 
-from judge.audits.finding import Finding, Result
+from judge.audits.finding import Evidence, Finding, Result
 from judge.audits.rescore import Rescored
 
 
@@ -13,5 +13,9 @@ def audit_reference(rescored: Sequence[Rescored], nll_limit: float) -> Finding:
     """`nll_limit` is the highest mean negative log-likelihood (nats a token) of honest configs' texts."""
     tokens = sum(len(one.gaps) for one in rescored)
     mean = sum(one.nll for one in rescored) / tokens
-    evidence = {"tokens": tokens, "mean_nll": round(mean, 4), "limit": nll_limit}
-    return Finding("A5", Result.REVIEW if mean > nll_limit else Result.CLEAN, {**evidence})
+    evidence: Evidence = {"tokens": tokens, "mean_nll": round(mean, 4), "limit": nll_limit}
+    return Finding("A5", result_of(evidence), evidence)
+
+
+def result_of(evidence: Evidence) -> Result:
+    return Result.REVIEW if float(evidence["mean_nll"]) > float(evidence["limit"]) else Result.CLEAN

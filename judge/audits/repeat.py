@@ -6,7 +6,7 @@ Asking again may save the prefill (a prefix cache), never the decoding.
 from collections.abc import Sequence
 from statistics import median
 
-from judge.audits.finding import Finding, Result
+from judge.audits.finding import Evidence, Finding, Result
 
 
 def audit_repeat(timed_s: Sequence[float], again_s: Sequence[float], first_token_s: float, band: float) -> Finding:
@@ -17,6 +17,10 @@ def audit_repeat(timed_s: Sequence[float], again_s: Sequence[float], first_token
     """
     ratio = median(again / timed for timed, again in zip(timed_s, again_s, strict=True))
     allowed = 1 - first_token_s / median(timed_s) - band
-    evidence = {"repeated": len(again_s), "time_ratio": round(ratio, 4), "allowed": round(allowed, 4)}
-    result = Result.BROKEN if ratio < allowed / 2 else Result.REVIEW if ratio < allowed else Result.CLEAN
-    return Finding("A8", result, {**evidence})
+    evidence: Evidence = {"repeated": len(again_s), "time_ratio": round(ratio, 4), "allowed": round(allowed, 4)}
+    return Finding("A8", result_of(evidence), evidence)
+
+
+def result_of(evidence: Evidence) -> Result:
+    ratio, allowed = float(evidence["time_ratio"]), float(evidence["allowed"])
+    return Result.BROKEN if ratio < allowed / 2 else Result.REVIEW if ratio < allowed else Result.CLEAN

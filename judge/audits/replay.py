@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from judge.audits.finding import Finding, Result
+from judge.audits.finding import Evidence, Finding, Result
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +37,16 @@ def audit_replay(replayed: Sequence[Replayed], near_tie_nats: float, speed_band:
     parted = [one for one in replayed if one.parted_at is not None]
     unexplained = [one for one in parted if one.gap is None or one.gap > near_tie_nats]
     slower = median(one.again_s / one.timed_s for one in replayed) - 1
-    evidence = {
+    evidence: Evidence = {
         "replayed": len(replayed),
         "parted": len(parted),
         "parted_beyond_a_near_tie": len(unexplained),
         "slower": round(slower, 4),
+        "allowed": speed_band,
     }
-    odd = bool(unexplained) or slower > speed_band
-    return Finding("A6", Result.REVIEW if odd else Result.CLEAN, {**evidence})
+    return Finding("A6", result_of(evidence), evidence)
+
+
+def result_of(evidence: Evidence) -> Result:
+    too_slow = float(evidence["slower"]) > float(evidence["allowed"])
+    return Result.REVIEW if evidence["parted_beyond_a_near_tie"] or too_slow else Result.CLEAN

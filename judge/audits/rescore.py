@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from judge.audits.finding import Finding, Result
+from judge.audits.finding import Evidence, Finding, Result
 from judge.errors import Fault, LapFault
 
 
@@ -43,10 +43,14 @@ def audit_rescore(rescored: Sequence[Rescored], near_tie_nats: float) -> Finding
     """Broken when any generated token is beyond a near-tie of the trusted server's own choice."""
     gaps = [gap for one in rescored for gap in one.gaps]
     beyond = sum(gap > near_tie_nats for gap in gaps)
-    evidence = {
+    evidence: Evidence = {
         "tokens": len(gaps),
         "not_the_likeliest": sum(gap > 0 for gap in gaps),
         "beyond_a_near_tie": beyond,
         "largest_gap": round(max(gaps), 4),
     }
-    return Finding("A4", Result.BROKEN if beyond else Result.CLEAN, {**evidence})
+    return Finding("A4", result_of(evidence), evidence)
+
+
+def result_of(evidence: Evidence) -> Result:
+    return Result.BROKEN if evidence["beyond_a_near_tie"] else Result.CLEAN

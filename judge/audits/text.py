@@ -6,7 +6,7 @@ Catches swapped prompts, text that is not what the ids say, and ids that the mod
 from collections.abc import Sequence
 from typing import Protocol
 
-from judge.audits.finding import Finding, Result
+from judge.audits.finding import Evidence, Finding, Result
 from judge.speed import Answer
 
 UNFINISHED = "\ufffd"
@@ -30,12 +30,18 @@ def audit_text(asked: Sequence[tuple[int, ...]], answers: Sequence[Answer], deto
         for number, (prompt, answer) in enumerate(zip(asked, answers, strict=True), start=1)
         if (problem := _problem(prompt, answer, detokenizer))
     ]
-    if not problems:
-        return Finding("A2", Result.CLEAN, {"answers": len(answers), "texts_read": len(answers) * bool(detokenizer)})
-    number, problem = problems[0]
-    return Finding(
-        "A2", Result.BROKEN, {"answers": len(answers), "broken": len(problems), f"request {number}": problem}
-    )
+    evidence: Evidence = {
+        "answers": len(answers),
+        "texts_read": len(answers) * bool(detokenizer),
+        "broken": len(problems),
+    }
+    for number, problem in problems[:1]:
+        evidence[f"request {number}"] = problem
+    return Finding("A2", result_of(evidence), evidence)
+
+
+def result_of(evidence: Evidence) -> Result:
+    return Result.BROKEN if evidence["broken"] else Result.CLEAN
 
 
 def _problem(prompt: tuple[int, ...], answer: Answer, detokenizer: Detokenizer | None) -> str:

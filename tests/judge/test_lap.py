@@ -198,6 +198,16 @@ def test_a_bad_log_probability_in_the_early_sample_counts_as_well(engine: Script
     assert lap.timed == []
 
 
+def test_a_token_that_the_head_has_lost_is_never_a_pass(engine: ScriptedEngine, lap_of: LapOf) -> None:
+    sample, others, repeats = 4, 4, 2
+    engine.misbehaves("quality:without_target", at_request=sample + others + repeats + 2)
+
+    lap = lap_of()
+
+    assert (lap.fault, lap.fault_stage) == (Fault.LOGPROB_MISSING, Stage.QUALITY_PASS)
+    assert "rare-token probe 2" in lap.fault_detail
+
+
 def test_scores_that_change_when_asked_again_void_the_lap(engine: ScriptedEngine, lap_of: LapOf) -> None:
     engine.misbehaves("quality:drift")
     plan = builders.plan(ppl_cap=None)

@@ -19,6 +19,7 @@ warmup_requests = 2
 warmup_tokens = 2
 quality_sample = 4
 quality_repeats = 2
+rare_probes = 1
 stream_requests = 1
 stream_tokens = 2
 audit_requests = 1
@@ -130,7 +131,7 @@ def test_a_receipt_is_written_and_verifies(call: list[str], tmp_path: Path, caps
     capsys.readouterr()
 
     assert main(["verify", receipt, "--public-key", public]) == 0
-    assert capsys.readouterr().out.count("holds") == 6
+    assert capsys.readouterr().out.count("holds") == 7
     assert main(["verify", receipt, "--public-key", "0" * 64]) == 1
     assert "BROKEN  signer" in capsys.readouterr().out
 
@@ -174,7 +175,7 @@ def test_a_config_twice_as_slow_is_different(call: list[str], tmp_path: Path, ca
 def test_a_running_engine_is_measured_by_its_address(call: list[str], engine, capsys) -> None:
     assert main([*call, "--base-url", engine.url]) == 0
 
-    assert len(engine.requests) == 19 + 4
+    assert len(engine.requests) == 19 + 4 + 1
     assert main(["verify", "/nonexistent"]) == 2
 
 

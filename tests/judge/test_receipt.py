@@ -43,7 +43,7 @@ def broken(content: bytes, public_key: str | None = None) -> list[str]:
 def test_an_honest_receipt_holds_in_every_check(signed: bytes) -> None:
     checks = list(verify_receipt(signed, bytes(KEY.verify_key).hex()))
 
-    assert [check.what for check in checks] == ["signature", "signer", "config hash", "tps", "ppl", "verdict"]
+    assert [check.what for check in checks] == ["signature", "signer", "config hash", "tps", "ppl", "audits", "verdict"]
     assert all(check.holds for check in checks)
 
 
@@ -131,6 +131,15 @@ def test_numbers_that_do_not_follow_from_the_rows_are_caught_under_any_signature
 
     assert broken(sign(faster, KEY)) == ["tps", "verdict"]
     assert broken(sign(other_config, KEY)) == ["config hash"]
+
+
+def test_a_finding_that_does_not_follow_from_its_evidence_is_caught(lap_of: LapOf) -> None:
+    lap = lap_of()
+    place = next(number for number, finding in enumerate(lap.findings) if finding.audit == "A1")
+    evidence = lap.findings[place].evidence | {"tokens_generated": 1}
+    lap.findings[place] = replace(lap.findings[place], evidence=evidence)
+
+    assert broken(receipt_of(lap)) == ["audits"]
 
 
 def test_another_signer_is_caught_when_the_key_is_known(signed: bytes) -> None:
