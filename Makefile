@@ -7,7 +7,7 @@ DEV := .venv/dev-installed
 ENGINE := .venv-engine/installed
 MODEL := .models/SmolLM2-135M-Instruct/config.json
 
-.PHONY: demo demo-check test check fix engine clean
+.PHONY: demo demo-check test check fix engine bench-client bench-rule clean
 
 demo: $(SITE) $(MODEL)            ## everything on this machine, with three teams; stays up until Ctrl-C
 	.venv/bin/python deploy/demo/demo.py
@@ -52,6 +52,12 @@ $(ENGINE): requirements/engine-cpu.txt deploy/engine_cpu/name_vllm.py
 $(MODEL): $(ENGINE) deploy/engine_cpu/convert_smollm2.py
 	.venv-engine/bin/python deploy/engine_cpu/convert_smollm2.py $(@D)
 	@touch $@
+
+bench-client: $(DEV)              ## what the judge's client adds to a request, beside a raw socket
+	.venv/bin/python -m bench.client
+
+bench-rule: $(DEV)                ## what the sequential rule costs, beside fixed numbers of laps
+	.venv/bin/python -m bench.sequential
 
 clean:                            ## remove what make has made
 	rm -rf .venv .venv-engine .models .demo static-collected
