@@ -1,6 +1,7 @@
 """An engine as data: a TOML file that says how a config becomes a server's arguments and environment."""
 
 import json
+import math
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass as plain_dataclass
@@ -13,7 +14,8 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, model_vali
 from pydantic.dataclasses import dataclass
 
 from judge.config import Config, env_value
-from judge.errors import EngineFileError
+from judge.errors import EngineFileError, PromptSetError
+from judge.prompts import PromptSet
 from judge.refused import REFUSED_ARGUMENTS, refusal_of_name
 from judge.schema import Schema, Value, Variable, refuse_names
 
@@ -100,9 +102,26 @@ class Model:
     folder: Path
 
     def layers(self) -> int:
-        """The number of hidden layers, from its config.json; of the text part where the config is nested."""
+        """The number of hidden layers. Raises KeyError when its config.json names none."""
+        return int(self._config()["num_hidden_layers"])
+
+    def refuse_misfits(self, prompts: PromptSet) -> None:
+        """Raise PromptSetError for a record that the model cannot read, as far as its config.json tells."""
+        config = self._config()
+        vocabulary, longest = config.get("vocab_size", math.inf), config.get("max_position_embeddings", math.inf)
+        for item in prompts.prompts or prompts.records:
+            if max(item.token_ids) >= vocabulary:
+                raise PromptSetError(
+                    f"{item.name}: token id {max(item.token_ids)}, the vocabulary ends at {vocabulary}"
+                )
+            if len(item.token_ids) >= longest:
+                raise PromptSetError(f"{item.name}: {len(item.token_ids)} tokens, the model reads {longest} at most")
+
+    def _config(self) -> dict[str, Any]:
+        """Its config.json; the text part where that is nested."""
         data = json.loads((self.folder / "config.json").read_text())
-        return int(data.get("text_config", data)["num_hidden_layers"])
+        config: dict[str, Any] = data.get("text_config", data)
+        return config
 
 
 @plain_dataclass(frozen=True, slots=True)

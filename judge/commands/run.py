@@ -64,6 +64,8 @@ def run(options: argparse.Namespace) -> int:
     config = judge.check_config(read_variables(options.config), engine.schema)
     model = read_model(options)
     plan = read_plan(options)
+    for prompts in (plan.speed_set, plan.quality_set):
+        model.refuse_misfits(prompts)
     key = read_key(options.key)
     if options.base_url:
         engine = replace(engine, readback=None)  # a server that somebody else configured need not show how

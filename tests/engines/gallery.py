@@ -149,3 +149,12 @@ class SlowAtFirst(ScriptedEngine):
 
     def seconds_per_token_of(self, body: dict[str, Any], prompt: list[int]) -> float:
         return self.script.seconds_per_token * (20 if len(self.requests) < 3 else 1)
+
+
+class AnotherFieldOrder(ScriptedEngine):
+    """Honest: another version of the engine writes its fields in another order, and some more."""
+
+    def arranged(self, data: Any) -> Any:
+        if isinstance(data, dict):
+            return {key: self.arranged(data[key]) for key in sorted(data, reverse=True)} | {"routed_experts": None}
+        return [self.arranged(inner) for inner in data] if isinstance(data, list) else data

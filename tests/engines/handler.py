@@ -165,7 +165,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(b"0\r\n\r\n")
 
     def _send_json(self, data: dict[str, Any]) -> None:
-        self._send(200, json.dumps(data).encode())
+        self._send(200, json.dumps(self.server.arranged(data)).encode())
 
     def _send(self, status: int, body: bytes, content_type: str = "application/json") -> None:
         self.send_response(status)

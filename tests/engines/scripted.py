@@ -90,6 +90,10 @@ class ScriptedEngine(ThreadingHTTPServer):
         """The ids of an answer; a rogue has its own ideas."""
         return self.generate(prompt, body["max_tokens"])
 
+    def arranged(self, data: Any) -> Any:
+        """A JSON document as it goes out."""
+        return data
+
     def gaps_of(self, ids: list[int]) -> list[float]:
         """Between the two likeliest tokens of each position, in nats."""
         return [2.0] * len(ids)

@@ -6,7 +6,8 @@ import pytest
 from judge import Config, Model, check_config, load_engine, plan_launch
 from judge.config import RawVariable
 from judge.engine import Engine, read_effects
-from judge.errors import EngineFileError
+from judge.errors import EngineFileError, PromptSetError
+from tests import builders
 from tests.conftest import SCRIPTED_TOML
 
 MINIMAL = """
@@ -57,6 +58,26 @@ def test_the_number_of_layers_is_read_from_a_nested_model_config_too(tmp_path: P
     (tmp_path / "config.json").write_text('{"text_config": {"num_hidden_layers": 42}}')
 
     assert Model("nested", tmp_path).layers() == 42
+
+
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        ('{"vocab_size": 5}', "speed-0: token id 12, the vocabulary ends at 5"),
+        ('{"text_config": {"max_position_embeddings": 12}}', "speed-0: 12 tokens, the model reads 12 at most"),
+    ],
+)
+def test_a_record_that_the_model_cannot_read_is_refused(tmp_path: Path, limits: str, words: str) -> None:
+    (tmp_path / "config.json").write_text(limits)
+
+    with pytest.raises(PromptSetError, match=words):
+        Model("small", tmp_path).refuse_misfits(builders.speed_set())
+
+
+def test_a_record_that_fits_passes(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"vocab_size": 13, "max_position_embeddings": 13}')
+
+    Model("small", tmp_path).refuse_misfits(builders.speed_set(1))
 
 
 def test_a_false_flag_is_said_as_well(vllm: Engine, model: Model) -> None:

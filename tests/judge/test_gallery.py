@@ -57,6 +57,7 @@ HONEST: dict[str, Callable[[], ScriptedEngine]] = {
     "splits at a near-tie": lambda: gallery.SplitsAtANearTie(script()),
     "ends early under ignore_eos": lambda: gallery.EndsEarly(script()),
     "repeats when it is asked to": lambda: gallery.RepeatsWhenAsked(script()),
+    "another version's field order": lambda: gallery.AnotherFieldOrder(script()),
     "slow at first": lambda: gallery.SlowAtFirst(script()),
 }
 

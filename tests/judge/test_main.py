@@ -112,6 +112,13 @@ def test_bad_input_is_one_sentence_and_exit_code_2(
     assert (printed.err.count("\n"), printed.out) == (1, "")
 
 
+def test_prompts_that_the_model_cannot_read_are_bad_input(call: list[str], model: Model, capsys) -> None:
+    (model.folder / "config.json").write_text('{"num_hidden_layers": 3, "vocab_size": 10}')
+
+    assert main(call) == 2
+    assert "the vocabulary ends at 10" in capsys.readouterr().err
+
+
 def test_every_problem_of_a_config_is_a_line_with_its_number(call: list[str], tmp_path: Path, capsys) -> None:
     (tmp_path / "bad.env").write_text("SLIDING_WINDOW=0\nLD_PRELOAD=x\n")
 

@@ -37,10 +37,18 @@ class Command(BaseCommand):
             raise CommandError(f"no competition {competition}")
         try:
             prompts = read_prompts(found, source, options)
+            refuse_misfits(found, prompts)
         except judge.PromptSetError as error:
             raise CommandError(str(error)) from None
         stored = store_prompts(found, prompts, SetRole(role))
         self.stdout.write(f"{stored.role} {stored.kind} set of {stored.count}: {stored.sha256}")
+
+
+def refuse_misfits(competition: Competition, prompts: judge.PromptSet) -> None:
+    """Where this machine has the model: no record that the model cannot read. Raises PromptSetError."""
+    model = judge.Model(competition.model, settings.MODELS_DIR / competition.model)
+    if (model.folder / "config.json").is_file():
+        model.refuse_misfits(prompts)
 
 
 def read_prompts(competition: Competition, source: str, options: dict[str, object]) -> judge.PromptSet:
