@@ -30,6 +30,12 @@ def seconds(value: float | None) -> str:
 
 
 @register.filter
+def evidence_words(evidence: dict[str, object]) -> str:
+    """The numbers of an audit in one line."""
+    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in evidence.items())
+
+
+@register.filter
 def over_cap(value: float | None, cap: float | None) -> str:
     """How far a perplexity is from the cap, as a signed share of the cap."""
     return "" if value is None or not cap else f"{100 * (value / cap - 1):+,.1f} %".replace("-", "−")

@@ -7,6 +7,7 @@ from django.test import Client
 
 from judge import Lap as MeasuredLap
 from judge import Outcome, Progress, Stage, Verdict
+from judge.audits import Finding, Result
 from judge.errors import Fault
 from judge.lap import StageTime, StreamSample
 from judge.quality import QualityScore
@@ -97,6 +98,20 @@ def test_the_perplexity_is_shown_as_a_ratio_to_the_reference_paired_by_record(cl
 
     assert "1.1052" in page_of(client, sent)
     assert "paired by record" in page_of(client, sent)
+
+
+def test_the_audits_are_shown_with_their_evidence(client: Client, sent: Submission) -> None:
+    lap = measured()
+    lap.findings = [
+        Finding("A4", Result.CLEAN, {"largest_gap": 0.125}),
+        Finding("A1", Result.NOTED, {"metrics": "absent"}),
+    ]
+
+    claims.record(claimed(), [lap], Verdict(Outcome.VERIFIED, tps=510.0, ppl=4.1), NOW)
+
+    text = page_of(client, sent)
+    assert "largest gap 0.125" in text
+    assert text.index("A1 <strong>noted") < text.index("A4 <strong>clean")
 
 
 def test_a_disqualified_run_shows_how_far_it_is_over_the_cap(client: Client, sent: Submission) -> None:
