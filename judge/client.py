@@ -1,29 +1,30 @@
 """The only module that speaks HTTP: one keep-alive HTTP/1.1 connection to one engine.
 
-The clock is read in httpcore's trace events (https://www.encode.io/httpcore/extensions/#trace): it
-starts just before the first byte of the request is written on the open connection, and ends
-just after the last byte of the answer was read. Nothing is parsed in between.
+The clock is read at the socket, in a network stream of httpcore2
+(https://www.encode.io/httpcore/network-backends/): it starts just before the first byte of the request
+is written on the open connection, and ends just after the last byte of the answer was read. The request
+is encoded before and leaves in one piece; nothing of the answer's body is parsed in between.
 """
 
-import contextlib
 import json
-import logging
 import re
-import socket
-import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import httpcore
-import httpx
+import httpcore2
 
 from judge.errors import Fault, LapFault
 
 ERROR_BODY_CHARACTERS = 300
 CONNECT_TIMEOUT_S = 5.0
-logging.getLogger("httpx").setLevel(logging.WARNING)  # a log line a request would stand inside the clock
+SOCKET_ERRORS = (
+    httpcore2.NetworkError,
+    httpcore2.TimeoutException,
+    httpcore2.ProtocolError,
+    httpcore2.UnsupportedProtocol,
+)
 
 TOKEN_ID_LIST = re.compile(r"[\[(]?\s*\d+(?:\s*,\s*\d+){3,}(?:\s*[\])])?")
 
@@ -50,47 +51,76 @@ class StreamedAnswer:
 
 @dataclass(slots=True)
 class _Clock:
-    """Listens to httpcore's trace events; knows when the exchange began and ended, and on which socket."""
+    """When the exchange that is under way began and last brought a byte (perf_counter_ns), and when it must end
+    (monotonic seconds).
+    """
 
     started_ns: int = 0
     ended_ns: int = 0
+    deadline_s: float = 0.0
 
-    def __call__(self, event: str, info: Mapping[str, Any]) -> None:
-        now = time.perf_counter_ns()
-        if event == "http11.send_request_headers.started":
-            self.started_ns = now
-        elif event == "http11.receive_response_body.complete":
-            self.ended_ns = now
+    def restart(self, limit_s: float) -> None:
+        self.started_ns = self.ended_ns = 0
+        self.deadline_s = time.monotonic() + limit_s
+
+    def left_s(self) -> float:
+        """Seconds until the deadline. Raises httpcore2.ReadTimeout when it has passed.
+
+        A time-out for each read alone would start again with every byte: an engine could answer for ever.
+        """
+        left = self.deadline_s - time.monotonic()
+        if left <= 0:
+            raise httpcore2.ReadTimeout("the answer took too long")
+        return left
 
 
-class _HardDeadline:
-    """Shuts the connection down when the whole answer takes too long.
+class _ClockedStream(httpcore2.NetworkStream):
+    """A connection that holds a request back until all of it is there, and looks at the clock on its way."""
 
-    A read time-out alone restarts with every byte, so an engine could answer slowly for ever.
-    """
+    def __init__(self, stream: httpcore2.NetworkStream, clock: _Clock) -> None:
+        self._stream = stream
+        self._clock = clock
+        self._pending = b""
 
-    def __init__(self, seconds: float) -> None:
-        self.passed = False
-        self._streams: list[httpcore.NetworkStream] = []
-        self._timer = threading.Timer(seconds, self._shut_down)
-        self._timer.daemon = True
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._pending += buffer
 
-    def watch(self, stream: httpcore.NetworkStream | None) -> None:
-        if stream is not None:
-            self._streams.append(stream)
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        if self._pending:
+            request, self._pending = self._pending, b""
+            left_s = self._clock.left_s()
+            self._clock.started_ns = time.perf_counter_ns()
+            self._stream.write(request, left_s)
+        received = self._stream.read(max_bytes, self._clock.left_s())
+        self._clock.ended_ns = time.perf_counter_ns()
+        return received
 
-    def __enter__(self) -> "_HardDeadline":
-        self._timer.start()
-        return self
+    def close(self) -> None:
+        self._stream.close()
 
-    def __exit__(self, *exc_info: object) -> None:
-        self._timer.cancel()
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)
 
-    def _shut_down(self) -> None:
-        self.passed = True
-        for stream in self._streams:
-            with contextlib.suppress(OSError):
-                stream.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
+
+class _ClockedBackend(httpcore2.NetworkBackend):
+    """Opens clocked connections."""
+
+    def __init__(self, clock: _Clock) -> None:
+        self._clock = clock
+        self._sockets = httpcore2.SyncBackend()
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore2.NetworkStream:
+        timeout = min(CONNECT_TIMEOUT_S, self._clock.left_s())
+        return _ClockedStream(
+            self._sockets.connect_tcp(host, port, timeout, local_address, socket_options), self._clock
+        )
 
 
 class EngineClient:
@@ -104,17 +134,11 @@ class EngineClient:
 
     def __init__(self, base_url: str, model: str, *, request_timeout_s: float, answer_limit_bytes: int) -> None:
         self.model = model
+        self._url = base_url
         self._timeout_s = request_timeout_s
         self._limit_bytes = answer_limit_bytes
-        self._connection: httpcore.NetworkStream | None = None
-        self._http = httpx.Client(
-            base_url=base_url,
-            timeout=httpx.Timeout(request_timeout_s, connect=CONNECT_TIMEOUT_S),
-            limits=httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=None),
-            headers={"Accept-Encoding": "identity"},
-            follow_redirects=False,
-            trust_env=False,
-        )
+        self._clock = _Clock()
+        self._http = httpcore2.ConnectionPool(max_connections=1, network_backend=_ClockedBackend(self._clock))
 
     def __enter__(self) -> "EngineClient":
         return self
@@ -125,11 +149,11 @@ class EngineClient:
     def is_ready(self) -> bool:
         """Whether `/health` is 200 and `/v1/models` names the served model."""
         try:
-            if self._get("/health").status_code != 200:
+            if self._get("/health").status != 200:
                 return False
-            models = self._get("/v1/models").json()
+            models = json.loads(self._get("/v1/models").content)
             return self.model in [entry["id"] for entry in models["data"]]
-        except (httpx.HTTPError, ValueError, KeyError, TypeError):
+        except (*SOCKET_ERRORS, ValueError, KeyError, TypeError):
             return False
 
     def complete(
@@ -155,34 +179,31 @@ class EngineClient:
         """A streamed greedy completion, for the time to the first token and the tokens per step."""
         payload = self._greedy(prompt, max_tokens) | {"return_token_ids": True, "stream": True}
         arrivals: list[tuple[int, tuple[int, ...]]] = []
-        clock = _Clock()
-        for line in self._lines(json.dumps(payload).encode(), clock, where):
+        for line in self._lines(json.dumps(payload).encode(), where):
             if token_ids := _ids_of_chunk(line):
-                arrivals.append((time.perf_counter_ns(), token_ids))
+                arrivals.append((self._clock.ended_ns, token_ids))
         if not arrivals:
             raise LapFault(Fault.MISSING_TOKEN_IDS, f"{where}: no chunk held token ids")
         token_ids = tuple(token_id for _, of_chunk in arrivals for token_id in of_chunk)
-        return StreamedAnswer(clock.started_ns, arrivals[0][0], clock.ended_ns, token_ids, len(arrivals))
+        started_ns, ended_ns = self._clock.started_ns, self._clock.ended_ns
+        return StreamedAnswer(started_ns, arrivals[0][0], ended_ns, token_ids, len(arrivals))
 
     def metrics(self) -> str:
         """The Prometheus text of `/metrics`; empty when the engine has none."""
         try:
             answer = self._get("/metrics")
-        except httpx.HTTPError:
+        except SOCKET_ERRORS:
             return ""
-        return answer.text if answer.status_code == 200 else ""
+        return answer.content.decode("utf-8", "replace") if answer.status == 200 else ""
 
     def read_json(self, path: str) -> object:
         """Any JSON document of the engine. Raises LapFault."""
         exchange = self._exchange("GET", path, b"", path)
         return parse_object(exchange.body, path)
 
-    def _get(self, path: str) -> httpx.Response:
-        return self._http.get(path, timeout=CONNECT_TIMEOUT_S, extensions={"trace": self._note_connection})
-
-    def _note_connection(self, event: str, info: Mapping[str, Any]) -> None:
-        if event == "connection.connect_tcp.complete":
-            self._connection = info["return_value"]
+    def _get(self, path: str) -> httpcore2.Response:
+        self._clock.restart(CONNECT_TIMEOUT_S)
+        return self._http.request("GET", self._url + path)
 
     def _greedy(self, prompt: tuple[int, ...] | str, max_tokens: int) -> dict[str, object]:
         return {
@@ -197,53 +218,39 @@ class EngineClient:
         return self._exchange("POST", "/v1/completions", json.dumps(payload).encode(), where)
 
     def _exchange(self, method: str, path: str, content: bytes, where: str) -> Exchange:
-        clock = _Clock()
-        body = b"".join(self._chunks(method, path, content, clock, where))
-        return Exchange(clock.started_ns, clock.ended_ns, body)
+        body = b"".join(self._chunks(method, path, content, where))
+        return Exchange(self._clock.started_ns, self._clock.ended_ns, body)
 
-    def _lines(self, content: bytes, clock: _Clock, where: str) -> Iterator[bytes]:
+    def _lines(self, content: bytes, where: str) -> Iterator[bytes]:
         rest = b""
-        for chunk in self._chunks("POST", "/v1/completions", content, clock, where):
+        for chunk in self._chunks("POST", "/v1/completions", content, where):
             *lines, rest = (rest + chunk).split(b"\n")
             yield from lines
         yield rest
 
-    def _chunks(self, method: str, path: str, content: bytes, clock: _Clock, where: str) -> Iterator[bytes]:
+    def _chunks(self, method: str, path: str, content: bytes, where: str) -> Iterator[bytes]:
         """The raw bytes of the answer as they come, within the time and size limits."""
-        deadline = _HardDeadline(self._timeout_s)
-
-        def trace(event: str, info: Mapping[str, Any]) -> None:
-            clock(event, info)
-            self._note_connection(event, info)
-            if event == "connection.connect_tcp.complete":
-                deadline.watch(self._connection)
-
-        request = self._http.build_request(
-            method, path, content=content, headers={"Content-Type": "application/json"}, extensions={"trace": trace}
-        )
-        deadline.watch(self._connection)
+        self._clock.restart(self._timeout_s)
+        headers = [("Content-Type", "application/json")]
         try:
-            with deadline:
-                yield from self._checked(self._http.send(request, stream=True), where)
-        except httpx.TransportError as error:
-            if deadline.passed or isinstance(error, httpx.TimeoutException):
-                detail = f"{where}: no complete answer within {self._timeout_s:g} s"
-                raise LapFault(Fault.REQUEST_TIMEOUT, detail) from None
+            with self._http.stream(method, self._url + path, headers=headers, content=content) as response:
+                yield from self._checked(response, where)
+        except httpcore2.TimeoutException:
+            detail = f"{where}: no complete answer within {self._timeout_s:g} s"
+            raise LapFault(Fault.REQUEST_TIMEOUT, detail) from None
+        except SOCKET_ERRORS as error:
             raise LapFault(Fault.ENGINE_DIED, f"{where}: {type(error).__name__}: {error}") from None
 
-    def _checked(self, response: httpx.Response, where: str) -> Iterator[bytes]:
+    def _checked(self, response: httpcore2.Response, where: str) -> Iterator[bytes]:
         size = 0
-        try:
-            if response.status_code != 200:
-                body = _short(next(response.iter_raw(), b""))
-                raise LapFault(Fault.HTTP_ERROR, f"{where}: HTTP {response.status_code}: {body}")
-            for chunk in response.iter_raw():
-                size += len(chunk)
-                if size > self._limit_bytes:
-                    raise LapFault(Fault.ANSWER_TOO_LARGE, f"{where}: more than {self._limit_bytes} bytes")
-                yield chunk
-        finally:
-            response.close()
+        if response.status != 200:
+            body = _short(next(iter(response.iter_stream()), b""))
+            raise LapFault(Fault.HTTP_ERROR, f"{where}: HTTP {response.status}: {body}")
+        for chunk in response.iter_stream():
+            size += len(chunk)
+            if size > self._limit_bytes:
+                raise LapFault(Fault.ANSWER_TOO_LARGE, f"{where}: more than {self._limit_bytes} bytes")
+            yield chunk
 
 
 def parse_object(body: bytes, where: str) -> dict[str, Any]:

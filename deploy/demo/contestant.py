@@ -3,7 +3,7 @@
 import re
 import time
 
-import httpx
+import httpx2
 
 TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
 SITE_START_S = 60
@@ -13,7 +13,7 @@ class Contestant:
     """One signed-in browser without a screen. Raises RuntimeError when a page does not do what it should."""
 
     def __init__(self, address: str, username: str, password: str) -> None:
-        self._http = httpx.Client(base_url=address, follow_redirects=False, timeout=30, trust_env=False)
+        self._http = httpx2.Client(base_url=address, follow_redirects=False, timeout=30, trust_env=False)
         self._username = username
         self._password = password
         self.team = ""
@@ -52,7 +52,7 @@ class Contestant:
             try:
                 self._http.get("/").raise_for_status()
                 return
-            except httpx.TransportError:
+            except httpx2.TransportError:
                 if time.monotonic() > deadline:
                     raise RuntimeError("the site did not start; see .demo/site.log") from None
                 time.sleep(0.5)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from judge import free_port
@@ -48,7 +48,7 @@ class Started:
             pipe.close()
 
     def get(self, path: str) -> Any:
-        return httpx.get(self.url + path, timeout=20).json()
+        return httpx2.get(self.url + path, timeout=20).json()
 
 
 @pytest.fixture
@@ -108,8 +108,8 @@ def test_it_can_die_in_the_middle_of_a_request(starts: Starts) -> None:
     engine = starts(script={"exit_code": 9, "misbehaviours": [{"what": "die", "at_request": 1}]})
     engine.first_line()
 
-    with pytest.raises(httpx.RemoteProtocolError):
-        httpx.post(f"{engine.url}/v1/completions", json={"prompt": [1], "max_tokens": 16})
+    with pytest.raises(httpx2.RemoteProtocolError):
+        httpx2.post(f"{engine.url}/v1/completions", json={"prompt": [1], "max_tokens": 16})
 
     assert engine.process.wait(20) == 9
 
@@ -132,4 +132,4 @@ def test_the_script_may_come_by_the_environment(starts: Starts) -> None:
     engine = starts(SCRIPT='{"never_ready": true}')
     engine.first_line()
 
-    assert httpx.get(f"{engine.url}/health").status_code == 503
+    assert httpx2.get(f"{engine.url}/health").status_code == 503

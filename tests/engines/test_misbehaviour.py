@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from tests.engines.misbehaviour import ALSO_CALLED, KINDS
@@ -14,16 +14,16 @@ from tests.engines.scripted import ScriptedEngine
 Seen = Callable[[Any], bool]
 
 
-def post(engine: ScriptedEngine, timeout_s: float = 20, **body: object) -> httpx.Response:
+def post(engine: ScriptedEngine, timeout_s: float = 20, **body: object) -> httpx2.Response:
     defaults = {"model": "toy", "prompt": [1, 2, 3], "return_token_ids": True}
-    return httpx.post(f"{engine.url}/v1/completions", json=defaults | body, timeout=timeout_s)
+    return httpx2.post(f"{engine.url}/v1/completions", json=defaults | body, timeout=timeout_s)
 
 
-def timed(engine: ScriptedEngine) -> httpx.Response:
+def timed(engine: ScriptedEngine) -> httpx2.Response:
     return post(engine, max_tokens=16)
 
 
-def quality(engine: ScriptedEngine) -> httpx.Response:
+def quality(engine: ScriptedEngine) -> httpx2.Response:
     return post(engine, max_tokens=1, prompt_logprobs=1)
 
 
@@ -60,7 +60,7 @@ QUALITY: list[tuple[str, dict[str, object], Seen]] = [
     [(timed, *case) for case in TIMED] + [(quality, *case) for case in QUALITY],
 )
 def test_only_the_second_answer_is_wrong(
-    engine: ScriptedEngine, ask: Callable[..., httpx.Response], what: str, details: dict[str, object], seen: Seen
+    engine: ScriptedEngine, ask: Callable[..., httpx2.Response], what: str, details: dict[str, object], seen: Seen
 ) -> None:
     engine.misbehaves(what, at_request=2, **details)
 
@@ -70,10 +70,10 @@ def test_only_the_second_answer_is_wrong(
 @pytest.mark.parametrize(("stage", "ask"), [("timed", timed), ("quality", quality)])
 @pytest.mark.parametrize(
     ("what", "error"),
-    [("die", httpx.RemoteProtocolError), ("break_off", httpx.RemoteProtocolError), ("not_json", ValueError)],
+    [("die", httpx2.RemoteProtocolError), ("break_off", httpx2.RemoteProtocolError), ("not_json", ValueError)],
 )
 def test_only_the_second_exchange_breaks(
-    engine: ScriptedEngine, stage: str, ask: Callable[..., httpx.Response], what: str, error: type[Exception]
+    engine: ScriptedEngine, stage: str, ask: Callable[..., httpx2.Response], what: str, error: type[Exception]
 ) -> None:
     engine.misbehaves(what, at_request=2, stage=stage)
 
@@ -86,7 +86,7 @@ def test_only_the_second_exchange_breaks(
 def test_a_hanging_engine_never_answers(engine: ScriptedEngine) -> None:
     engine.misbehaves("hang", at_request=1)
 
-    with pytest.raises(httpx.ReadTimeout):
+    with pytest.raises(httpx2.ReadTimeout):
         post(engine, max_tokens=16, timeout_s=0.3)
     assert timed(engine).status_code == 200
 
@@ -94,7 +94,7 @@ def test_a_hanging_engine_never_answers(engine: ScriptedEngine) -> None:
 def test_a_dripping_answer_comes_byte_by_byte(engine: ScriptedEngine) -> None:
     engine.misbehaves("drip", seconds=0.02)
 
-    with httpx.stream("POST", f"{engine.url}/v1/completions", json={"prompt": [1], "max_tokens": 16}) as answer:
+    with httpx2.stream("POST", f"{engine.url}/v1/completions", json={"prompt": [1], "max_tokens": 16}) as answer:
         first = next(answer.iter_raw())
 
     assert first == b" "

@@ -5,7 +5,7 @@ import math
 import time
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from tests.engines.script import Script
@@ -15,8 +15,8 @@ from tests.engines.toy_model import ToyModel
 CONTEXT = [1, 2, 3]
 
 
-def post(engine: ScriptedEngine, **body: object) -> httpx.Response:
-    return httpx.post(f"{engine.url}/v1/completions", json={"model": "toy", "prompt": CONTEXT, "max_tokens": 1} | body)
+def post(engine: ScriptedEngine, **body: object) -> httpx2.Response:
+    return httpx2.post(f"{engine.url}/v1/completions", json={"model": "toy", "prompt": CONTEXT, "max_tokens": 1} | body)
 
 
 def timed(engine: ScriptedEngine) -> Any:
@@ -89,7 +89,7 @@ def test_a_stream_has_a_token_a_chunk_then_usage_then_the_end(engine: ScriptedEn
 
 
 def test_many_requests_travel_on_one_connection(engine: ScriptedEngine) -> None:
-    with httpx.Client(base_url=engine.url) as client:
+    with httpx2.Client(base_url=engine.url) as client:
         streams = {
             client.post("/v1/completions", json={"prompt": CONTEXT, "max_tokens": 2, "stream": stream})
             .extensions["network_stream"]
@@ -105,7 +105,7 @@ def test_counters_count_what_was_generated(engine: ScriptedEngine) -> None:
     for _ in range(2):
         timed(engine)
 
-    lines = httpx.get(f"{engine.url}/metrics").text.splitlines()
+    lines = httpx2.get(f"{engine.url}/metrics").text.splitlines()
     assert 'vllm:generation_tokens_total{engine="0",model_name="toy"} 32.0' in lines
     assert 'vllm:request_success_total{engine="0",finished_reason="length",model_name="toy"} 2.0' in lines
 
@@ -120,9 +120,9 @@ def test_speed_is_seconds_a_token() -> None:
 
 def test_it_is_ready_after_the_time_that_was_set() -> None:
     with ScriptedEngine(Script(ready_after_s=1)) as engine:
-        assert httpx.get(f"{engine.url}/health").status_code == 503
+        assert httpx2.get(f"{engine.url}/health").status_code == 503
         time.sleep(1.1)
-        assert httpx.get(f"{engine.url}/health").status_code == 200
+        assert httpx2.get(f"{engine.url}/health").status_code == 200
 
 
 def test_requests_are_kept_in_their_order(engine: ScriptedEngine) -> None:
