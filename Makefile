@@ -7,6 +7,7 @@ PIP_FLAGS := --disable-pip-version-check --no-input --progress-bar on
 SITE := .venv/site-installed
 DEV := .venv/dev-installed
 ENGINE := .venv-engine/installed
+BENCH := .venv-bench/installed
 MODEL := .models/SmolLM2-135M-Instruct/config.json
 
 .PHONY: demo demo-check test check fix engine bench-client bench-rule clean
@@ -55,11 +56,17 @@ $(MODEL): $(ENGINE) deploy/engine_cpu/convert_smollm2.py
 	@$(TELL); .venv-engine/bin/python deploy/engine_cpu/convert_smollm2.py $(@D)
 	@touch $@
 
-bench-client: $(DEV)              ## what the judge's client adds to a request, beside a raw socket
+$(BENCH):
+	@$(TELL); $(PYTHON) -m venv .venv-bench
+	@$(TELL); .venv-bench/bin/python -m pip install $(PIP_FLAGS) torch==2.13.0
+	@$(TELL); .venv-bench/bin/python -m pip install $(PIP_FLAGS) guidellm==0.8.1
+	@touch $@
+
+bench-client: $(DEV) $(MODEL) $(BENCH) ## the client's error beside a raw socket, vllm bench serve and guidellm
 	.venv/bin/python -m bench.client
 
 bench-rule: $(DEV)                ## what the sequential rule costs, beside fixed numbers of laps
 	.venv/bin/python -m bench.sequential
 
 clean:                            ## remove what make has made
-	rm -rf .venv .venv-engine .models .demo static-collected
+	rm -rf .venv .venv-engine .venv-bench .models .demo static-collected
