@@ -19,6 +19,7 @@ from judge.errors import Fault, LapFault
 
 ERROR_BODY_CHARACTERS = 300
 CONNECT_TIMEOUT_S = 5.0
+COMPLETIONS, CHAT = "/v1/completions", "/v1/chat/completions"
 SOCKET_ERRORS = (
     httpcore2.NetworkError,
     httpcore2.TimeoutException,
@@ -36,6 +37,10 @@ class Exchange:
     started_ns: int
     ended_ns: int
     body: bytes
+
+    @property
+    def duration_ns(self) -> int:
+        return self.ended_ns - self.started_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +171,18 @@ class EngineClient:
         payload = self._greedy(prompt, max_tokens) | {"return_token_ids": True}
         return self._post(payload | ({"logprobs": logprobs} if logprobs else {}), where)
 
+    def chat(self, content: str, max_tokens: int, where: str) -> Exchange:
+        """The same kind of completion, asked for as the answer to a user's turn."""
+        messages = [{"role": "user", "content": content}]
+        payload = self._greedy("", max_tokens) | {"messages": messages, "return_token_ids": True}
+        del payload["prompt"]
+        return self._post(payload, where, CHAT)
+
+    def answer(self, prompt: tuple[int, ...], max_tokens: int, where: str) -> Exchange:
+        """A greedy completion that ends where the model ends it, with at most `max_tokens` tokens."""
+        payload = self._greedy(prompt, max_tokens) | {"ignore_eos": False, "return_token_ids": True}
+        return self._post(payload, where)
+
     def score(self, token_ids: tuple[int, ...], where: str) -> Exchange:
         """The log-probabilities of a text: `prompt_logprobs` of every position."""
         payload = self._greedy(token_ids, 1) | {"prompt_logprobs": 1, "add_special_tokens": False}
@@ -214,8 +231,8 @@ class EngineClient:
             "ignore_eos": True,
         }
 
-    def _post(self, payload: dict[str, object], where: str) -> Exchange:
-        return self._exchange("POST", "/v1/completions", json.dumps(payload).encode(), where)
+    def _post(self, payload: dict[str, object], where: str, path: str = COMPLETIONS) -> Exchange:
+        return self._exchange("POST", path, json.dumps(payload).encode(), where)
 
     def _exchange(self, method: str, path: str, content: bytes, where: str) -> Exchange:
         body = b"".join(self._chunks(method, path, content, where))
@@ -223,7 +240,7 @@ class EngineClient:
 
     def _lines(self, content: bytes, where: str) -> Iterator[bytes]:
         rest = b""
-        for chunk in self._chunks("POST", "/v1/completions", content, where):
+        for chunk in self._chunks("POST", COMPLETIONS, content, where):
             *lines, rest = (rest + chunk).split(b"\n")
             yield from lines
         yield rest

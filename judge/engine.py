@@ -13,6 +13,7 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 from pydantic.dataclasses import dataclass
 
+from judge.audits.bands import Bands
 from judge.config import Config, env_value
 from judge.errors import EngineFileError, PromptSetError
 from judge.prompts import PromptSet
@@ -56,23 +57,10 @@ class EngineVariable(Variable):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
-class Bands:
-    """Tolerances of the audits, calibrated for this engine (docs/audits.md says how).
-
-    `near_tie_nats` is the gap between the two likeliest tokens within which two answers may part;
-    `replay_speed` and `repeat_speed` are shares by which the speed of replayed prompts may differ;
-    `reference_nll` is the highest mean (nats a token) of honest texts under the reference.
-    """
-
-    near_tie_nats: float = 0.1
-    reference_nll: float = 1.0
-    replay_speed: float = 0.05
-    repeat_speed: float = 0.05
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
 class Engine:
-    """An engine file. `readback` is the URL path of a JSON document with the effective configuration."""
+    """An engine file. `readback` is the URL path of a JSON document with the effective configuration;
+    `metrics` says that it shows its counters under `/metrics`.
+    """
 
     name: str
     version: str
@@ -80,6 +68,7 @@ class Engine:
     arguments: tuple[str, ...]
     environment: dict[str, str] = Field(default_factory=dict)
     readback: str | None = None
+    metrics: bool = True
     bands: Bands = Field(default_factory=Bands)
     variables: Annotated[dict[str, EngineVariable], Field(min_length=1)]
 
@@ -109,7 +98,7 @@ class Model:
         """Raise PromptSetError for a record that the model cannot read, as far as its config.json tells."""
         config = self._config()
         vocabulary, longest = config.get("vocab_size", math.inf), config.get("max_position_embeddings", math.inf)
-        for item in prompts.prompts or prompts.records:
+        for item in prompts.items:
             if max(item.token_ids) >= vocabulary:
                 raise PromptSetError(
                     f"{item.name}: token id {max(item.token_ids)}, the vocabulary ends at {vocabulary}"

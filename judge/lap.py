@@ -1,83 +1,45 @@
 """One server life, in the protocol's order: start, warm-up, sample, timed pass, quality, streamed pass, stop."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from itertools import cycle, islice
 
-from judge.audit_pass import Audited, count_pass, run_audits
-from judge.audits import Finding
+from judge.accuracy import check_answer
+from judge.audit_pass import AuditPass, counters_after
+from judge.audits.state import Sample
 from judge.client import EngineClient
-from judge.config import Config
-from judge.engine import Effect, Engine, read_effects
+from judge.engine import read_effects
 from judge.errors import Fault, LapFault
-from judge.metrics import Speculation, read_speculation
+from judge.gates import is_below_floor, is_over_cap, sample_is_over_cap
+from judge.measurements import Lap, StageTime, StreamSample
+from judge.metrics import read_speculation
+from judge.plan import LapPlan
 from judge.prompts import QualityRecord, SentPrompts, SpeedPrompt, rare_texts, seeded_order, warmup_prompts
-from judge.protocol import LapPlan, Progress, Rules, Stage
-from judge.quality import QualityScore, check_rare_text, check_repeat, perplexity, score_quality
+from judge.protocol import Progress, Stage
+from judge.quality import QualityScore, check_rare_text, check_repeat, score_quality
 from judge.server import READY_POLL_S, Server, exit_words, wait_until_ready
 from judge.speed import NS_PER_S, Answer, TimedRequest, compat_tps, read_answer, timed_request, tps
-from judge.statistics import perplexity_interval
-from judge.trusted import Trusted, rescore_on, score_plainly
+from judge.trusted import Trusted, answer_plainly, rescore_on, score_plainly
 
-
-@dataclass(frozen=True, slots=True)
-class StageTime:
-    """How long a stage took, from perf_counter_ns."""
-
-    stage: Stage
-    duration_ns: int
-
-
-@dataclass(frozen=True, slots=True)
-class StreamSample:
-    """From the streamed pass, on the judge's own prompts; shown, never ranked.
-
-    `first_token_ns` is a mean over its requests; `tokens_per_step` counts a chunk as a step.
-    """
-
-    first_token_ns: int
-    tokens_per_step: float
-
-
-@dataclass(slots=True)
-class Lap:
-    """All that one lap measured. A lap with a `fault` does not count; `fault_stage` and `fault_detail`
-    say where it broke. `plain_quality` holds the same records without speculation, when they were asked
-    again because the cap was not kept. `engine_gone` is false when the engine could not be proved gone afterwards.
-    """
-
-    seed: str
-    stages: list[StageTime] = field(default_factory=list)
-    timed: list[TimedRequest] = field(default_factory=list)
-    quality: list[QualityScore] = field(default_factory=list)
-    effects: list[Effect] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
-    plain_quality: list[QualityScore] = field(default_factory=list)
-    stream: StreamSample | None = None
-    speculation: Speculation | None = None
-    stopped_early: bool = False
-    engine_gone: bool = True
-    fault: Fault | None = None
-    fault_stage: Stage | None = None
-    fault_detail: str = ""
-    log_tail: str = ""
+Observe = Callable[[list[Sample]], AbstractContextManager[object]]
+"""Watches the machine while it is entered, and appends what it sees: preflight, then samples."""
 
 
 def run_lap(
     start: Callable[[], Server],
     plan: LapPlan,
-    engine: Engine,
-    config: Config,
     report: Callable[[Progress], None] = lambda progress: None,
     trusted: Trusted | None = None,
+    observe: Observe = lambda samples: nullcontext(),
 ) -> Lap:
     """Start a fresh server, measure it by the plan, stop it; then let trusted servers score its text.
 
-    `report` hears of every step and may raise LapStopped; the server is stopped all the same.
+    `report` hears of every step and may raise LapStopped; the server is stopped all the same. `observe`
+    watches the machine over the timed pass.
     Faults do not raise: they are in the lap.
     """
-    runner = _LapRunner(plan, engine, config, report)
+    runner = _LapRunner(plan, report, observe)
     server: Server | None = None
     try:
         server = runner.start(start)
@@ -97,13 +59,12 @@ def run_lap(
 class _LapRunner:
     """Holds what the stages of one lap share."""
 
-    def __init__(self, plan: LapPlan, engine: Engine, config: Config, report: Callable[[Progress], None]) -> None:
+    def __init__(self, plan: LapPlan, report: Callable[[Progress], None], observe: Observe) -> None:
         self.lap = Lap(plan.seed)
         self._plan = plan
         self._protocol = plan.protocol
-        self._engine = engine
-        self._config = config
         self._report = report
+        self._observe = observe
         self._stage = Stage.START
         self._entered_ns = time.perf_counter_ns()
         self._sent = SentPrompts()
@@ -136,8 +97,10 @@ class _LapRunner:
         if not self._sample_passes(client):
             self.lap.stopped_early = True
             return
-        self._time(client)
+        with self._observe(self.lap.audits.state):
+            self._time(client)
         self._score_rest(client)
+        self._answer(client)
         self._stream(client)
         self._audit(client)
 
@@ -148,10 +111,10 @@ class _LapRunner:
         self._report(Progress(stage, 0, total))
 
     def _check_effects(self, client: EngineClient) -> None:
-        if self._engine.readback is None:
+        if self._plan.engine.readback is None:
             return
-        document = client.read_json(self._engine.readback)
-        self.lap.effects = list(read_effects(self._engine, self._config, document))
+        document = client.read_json(self._plan.engine.readback)
+        self.lap.effects = list(read_effects(self._plan.engine, self._plan.config, document))
         for effect in self.lap.effects:
             if not effect.holds:
                 detail = f"{effect.variable} was set to {effect.asked}, the running engine has {effect.found}"
@@ -185,7 +148,7 @@ class _LapRunner:
             self._answers.append((prompt, answer))
             self._report(Progress(Stage.TIMED_PASS, number, len(prompts)))
         check_wall_clock(self.lap.timed, self._protocol.compat_tolerance)
-        self.lap.findings.append(count_pass(client, before, self.lap.timed))
+        self.lap.audits.counters = counters_after(client, before, self.lap.timed)
 
     def _score_rest(self, client: EngineClient) -> None:
         scored = {record.sha256: score for record, score in zip(self._sample, self.lap.quality, strict=True)}
@@ -212,6 +175,17 @@ class _LapRunner:
         self._sent.spend(record.token_ids)
         return score_quality(record, client.score(record.token_ids, where), where)
 
+    def _answer(self, client: EngineClient) -> None:
+        questions = seeded_order(self._plan.questions, self._plan.seed, "accuracy")
+        if not questions:
+            return
+        self._enter(Stage.ACCURACY_PASS, len(questions))
+        for number, question in enumerate(questions, start=1):
+            where = f"question {number}"
+            exchange = client.answer(question.token_ids, self._protocol.accuracy_tokens, where)
+            self.lap.answered.append(check_answer(question, exchange, where))
+            self._report(Progress(Stage.ACCURACY_PASS, number, len(questions)))
+
     def _stream(self, client: EngineClient) -> None:
         total = self._protocol.stream_requests
         self._enter(Stage.STREAM_PASS, total)
@@ -226,10 +200,8 @@ class _LapRunner:
         self.lap.speculation = read_speculation(client.metrics())
 
     def _audit(self, client: EngineClient) -> None:
-        self._enter(Stage.AUDITS, self._protocol.audit_requests)
-        first_token_s = self.lap.stream.first_token_ns / NS_PER_S if self.lap.stream else 0.0
-        audited = Audited(self._answers, self.lap.timed, self._protocol, self._engine.bands, first_token_s)
-        self.lap.findings += run_audits(client, audited, self._plan.detokenizer, self._report)
+        self._enter(Stage.AUDITS)
+        AuditPass(client, self._plan, self._answers, self.lap.audits, self._report).run()
 
     def _explain_death(self, server: Server, fault: LapFault) -> None:
         """A broken connection is told apart from a dead engine, and the exit code is named."""
@@ -241,27 +213,33 @@ class _LapRunner:
                 fault.detail = f"{fault.detail}; {exit_words(server)}"
 
     def rescore(self, trusted: Trusted) -> None:
-        """The scores once more without speculation when they are over the cap, or else A4 and A5."""
+        """Once more without speculation what a gate refuses (engines have returned wrong prompt
+        log-probabilities with speculation on, vllm#53488); or else the answers, for A4 and A5.
+        """
         if self.lap.fault:
             return
         started_ns = time.perf_counter_ns()
         self._stage = Stage.RESCORE
         try:
-            if is_over_cap(self.lap.quality, self._plan.rules):
-                self._score_without_speculation(trusted)
-            elif chosen := self._answers[: self._protocol.audit_requests]:
-                self.lap.findings += rescore_on(trusted, chosen, self._protocol, self._engine.bands, self._report)
+            self._rescore(trusted)
         except LapFault as fault:  # the trusted servers are the judge's own, whatever goes wrong with them
             self.note_fault(LapFault(Fault.JUDGE_ERROR, f"trusted server: {fault.fault}: {fault.detail}"))
             self.lap.engine_gone = fault.fault != Fault.ENGINE_NOT_GONE
         self.lap.stages.append(StageTime(Stage.RESCORE, time.perf_counter_ns() - started_ns))
 
-    def _score_without_speculation(self, trusted: Trusted) -> None:
-        """Engines have returned wrong prompt log-probabilities with speculation on (vllm#53488)."""
-        if trusted.plain != self._config:
-            scored = {score.record_sha256 for score in self.lap.quality}
-            records = [record for record in self._sample + self._others if record.sha256 in scored]
-            self.lap.plain_quality = score_plainly(trusted, records, self._protocol, self._report)
+    def _rescore(self, trusted: Trusted) -> None:
+        speculates = trusted.plain != self._plan.config
+        if is_over_cap(self.lap.quality, self._plan.rules):
+            if speculates:
+                scored = {score.record_sha256 for score in self.lap.quality}
+                records = [record for record in self._sample + self._others if record.sha256 in scored]
+                self.lap.plain_quality = score_plainly(trusted, records, self._protocol, self._report)
+        elif is_below_floor(self.lap.answered, self._plan.rules):
+            if speculates:
+                self.lap.plain_answered = answer_plainly(trusted, self._plan.questions, self._protocol, self._report)
+        elif chosen := self._answers[: self._protocol.audit_requests]:
+            rows = self.lap.audits
+            rows.plain, rows.reference = rescore_on(trusted, chosen, self._protocol, self._report)
 
     def note_fault(self, fault: LapFault) -> None:
         self.lap.fault, self.lap.fault_stage, self.lap.fault_detail = fault.fault, self._stage, fault.detail
@@ -276,18 +254,6 @@ class _LapRunner:
         if not self.lap.engine_gone and self.lap.fault is None:
             self.lap.fault, self.lap.fault_stage = Fault.ENGINE_NOT_GONE, Stage.STOP
             self.lap.fault_detail = f"processes were left {self._protocol.stop_timeout_s:g} s after the stop"
-
-
-def is_over_cap(scores: Sequence[QualityScore], rules: Rules) -> bool:
-    """Whether the perplexity is over the cap; never without scores or without a cap."""
-    return bool(scores) and rules.ppl_cap is not None and not perplexity(scores) <= rules.ppl_cap
-
-
-def sample_is_over_cap(scores: Sequence[QualityScore], rules: Rules) -> bool:
-    """Whether even the lower 95 % bound of the sample's perplexity is over the cap."""
-    if not scores or rules.ppl_cap is None:
-        return False
-    return perplexity_interval(scores, rules.seed)[0] > rules.ppl_cap
 
 
 def check_wall_clock(timed: Iterable[TimedRequest], tolerance: float) -> None:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import random
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,10 +16,21 @@ from judge.errors import PromptReused, PromptSetError
 TokenIds = tuple[int, ...]
 Item = TypeVar("Item")
 
+CHOICE_ANSWER = re.compile(r"[A-J]")
+NUMBER_ANSWER = re.compile(r"-?[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?")
+
 
 class SetKind(StrEnum):
     SPEED = "speed"
     QUALITY = "quality"
+    ACCURACY = "accuracy"
+
+
+class AnswerKind(StrEnum):
+    """How an answer is read: one letter of a multiple choice, or a number."""
+
+    CHOICE = "choice"
+    NUMBER = "number"
 
 
 class SetRole(StrEnum):
@@ -66,24 +78,54 @@ class QualityRecord:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question with a checkable answer: a letter from A to J, or a number."""
+
+    name: str
+    token_ids: TokenIds
+    kind: AnswerKind
+    answer: str
+
+    @property
+    def sha256(self) -> str:
+        return sha256_of_ids(self.token_ids)
+
+    def as_dict(self) -> dict[str, object]:
+        return {"id": self.name, "token_ids": list(self.token_ids), self.kind.value: self.answer}
+
+
+PromptItem = SpeedPrompt | QualityRecord | Question
+KINDS: dict[type, SetKind] = {
+    SpeedPrompt: SetKind.SPEED,
+    QualityRecord: SetKind.QUALITY,
+    Question: SetKind.ACCURACY,
+}
+
+
 @dataclass(frozen=True)
 class PromptSet:
-    """Speed prompts or quality records, never both; named by the SHA-256 of its canonical JSONL."""
+    """Speed prompts, quality records or questions, never two of them; named by the SHA-256 of its canonical JSONL."""
 
     kind: SetKind
     prompts: tuple[SpeedPrompt, ...] = ()
     records: tuple[QualityRecord, ...] = ()
+    questions: tuple[Question, ...] = ()
 
     def __post_init__(self) -> None:
-        items: Sequence[SpeedPrompt | QualityRecord] = self.prompts or self.records
-        if not items:
+        if not len(self):
             raise PromptSetError("the prompt set is empty")
-        if (self.kind == SetKind.SPEED) != bool(self.prompts) or (self.prompts and self.records):
+        if any(KINDS[type(item)] != self.kind for item in self.items):
             raise PromptSetError(f"a {self.kind} set holds only items of its own kind")
-        refuse_repeats(items)
+        refuse_repeats(self.items)
 
     def __len__(self) -> int:
-        return len(self.prompts) + len(self.records)
+        return len(self.items)
+
+    @property
+    def items(self) -> tuple[PromptItem, ...]:
+        """What it holds, of whatever kind."""
+        return (*self.prompts, *self.records, *self.questions)
 
     @cached_property
     def sha256(self) -> str:
@@ -91,10 +133,19 @@ class PromptSet:
 
     def as_jsonl(self) -> str:
         """The set as canonical JSON Lines: sorted keys, no spaces, one record a line."""
-        items: Sequence[SpeedPrompt | QualityRecord] = self.prompts or self.records
         return "".join(
             json.dumps(item.as_dict(), sort_keys=True, separators=(",", ":"), ensure_ascii=False) + "\n"
-            for item in items
+            for item in self.items
+        )
+
+    @classmethod
+    def of(cls, items: Sequence[PromptItem]) -> "PromptSet":
+        """A set of the kind that its first item is of. Raises PromptSetError."""
+        return cls(
+            KINDS[type(items[0])] if items else SetKind.SPEED,
+            tuple(item for item in items if isinstance(item, SpeedPrompt)),
+            tuple(item for item in items if isinstance(item, QualityRecord)),
+            tuple(item for item in items if isinstance(item, Question)),
         )
 
     @classmethod
@@ -104,13 +155,10 @@ class PromptSet:
         Raises PromptSetError with the line's number.
         """
         lines = [(number, line) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
-        items = [_item_of_line(number, line) for number, line in lines]
-        prompts = tuple(item for item in items if isinstance(item, SpeedPrompt))
-        records = tuple(item for item in items if isinstance(item, QualityRecord))
-        return cls(SetKind.QUALITY if records else SetKind.SPEED, prompts, records)
+        return cls.of([_item_of_line(number, line) for number, line in lines])
 
 
-def _item_of_line(number: int, line: str) -> SpeedPrompt | QualityRecord:
+def _item_of_line(number: int, line: str) -> PromptItem:
     try:
         data = json.loads(line)
     except ValueError as error:
@@ -120,7 +168,20 @@ def _item_of_line(number: int, line: str) -> SpeedPrompt | QualityRecord:
     name = str(data.get("id") or f"line-{number}")
     if "context_token_ids" in data:
         return QualityRecord(name, _ids(data, "context_token_ids", number), _ids(data, "target_token_ids", number))
+    for kind in AnswerKind:
+        if kind in data:
+            return question(name, _ids(data, "token_ids", number), kind, str(data[kind]), f"line {number}")
     return SpeedPrompt(name, _ids(data, "token_ids", number))
+
+
+def question(name: str, token_ids: TokenIds, kind: AnswerKind, answer: str, where: str) -> Question:
+    """A question whose answer can be checked. Raises PromptSetError for one that cannot."""
+    answer = answer.strip()
+    pattern = CHOICE_ANSWER if kind == AnswerKind.CHOICE else NUMBER_ANSWER
+    if not pattern.fullmatch(answer):
+        expected = "one letter from A to J" if kind == AnswerKind.CHOICE else "a number"
+        raise PromptSetError(f"{where}: the answer {answer!r} is not {expected}")
+    return Question(name, token_ids, kind, answer)
 
 
 def _ids(data: dict[str, object], key: str, number: int) -> TokenIds:
@@ -131,7 +192,7 @@ def _ids(data: dict[str, object], key: str, number: int) -> TokenIds:
     return tuple(ids)
 
 
-def refuse_repeats(items: Iterable[SpeedPrompt | QualityRecord]) -> None:
+def refuse_repeats(items: Iterable[PromptItem]) -> None:
     """Raise PromptSetError when a name or a text stands twice."""
     names: set[str] = set()
     texts: dict[TokenIds, str] = {}

@@ -17,13 +17,12 @@ from nacl.exceptions import BadSignatureError
 from nacl.signing import SigningKey, VerifyKey
 from pydantic import Field, TypeAdapter, ValidationError
 
-from judge.audits import follows
 from judge.config import Config
 from judge.engine import Engine
 from judge.errors import JudgeError
-from judge.lap import Lap
-from judge.protocol import Rules
-from judge.speed import tps
+from judge.measurements import Lap
+from judge.plan import LapPlan, Rules
+from judge.speed import TimedRequest, tps
 from judge.verdict import Verdict, decide
 
 FORMAT: Literal["fairlap-receipt/1"] = "fairlap-receipt/1"
@@ -47,16 +46,27 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
+class PromptSets:
+    """The SHA-256 of each prompt set, None where there was none. `public` is the one of audit A7."""
+
+    speed: Hex
+    quality: Hex
+    accuracy: Hex | None
+    public: Hex | None
+
+
+@dataclass(frozen=True, slots=True)
 class Receipt:
-    """Everything that decided over one lap. Times in nanoseconds since the first timed request began."""
+    """Everything that decided over one lap. Times in nanoseconds since the first timed request began; `sets`
+    names the prompt sets by their SHA-256.
+    """
 
     format: Literal["fairlap-receipt/1"]
     config: dict[str, Any]
     config_sha256: Hex
     measured: Measured
     rules: Rules
-    speed_set_sha256: Hex
-    quality_set_sha256: Hex
+    sets: PromptSets
     lap: Lap
     verdict: Verdict
 
@@ -85,18 +95,20 @@ def engine_sha256(engine: Engine) -> str:
     return hashlib.sha256(rfc8785.dumps(ENGINE.dump_python(engine, mode="json"))).hexdigest()
 
 
-def make_receipt(
-    config: Config, measured: Measured, set_sha256s: tuple[str, str], rules: Rules, lap: Lap, verdict: Verdict
-) -> Receipt:
-    """`set_sha256s` are those of the speed set and of the quality set."""
+def make_receipt(measured: Measured, plan: LapPlan, lap: Lap, verdict: Verdict) -> Receipt:
+    """The receipt of a lap by this plan; of its prompts it holds hashes only."""
     return Receipt(
         format=FORMAT,
-        config=dict(config.values),
-        config_sha256=config.sha256,
+        config=dict(plan.config.values),
+        config_sha256=plan.config.sha256,
         measured=measured,
-        rules=rules,
-        speed_set_sha256=set_sha256s[0],
-        quality_set_sha256=set_sha256s[1],
+        rules=plan.rules,
+        sets=PromptSets(
+            plan.speed_set.sha256,
+            plan.quality_set.sha256,
+            plan.question_set.sha256 if plan.question_set else None,
+            plan.public_set.sha256 if plan.public_set else None,
+        ),
         lap=_from_zero(lap),
         verdict=verdict,
     )
@@ -105,8 +117,12 @@ def make_receipt(
 def _from_zero(lap: Lap) -> Lap:
     """The lap without its log, its clock set to 0 at the first timed request: JSON numbers end at 2**53."""
     start = min((request.started_ns for request in lap.timed), default=0)
-    timed = [replace(r, started_ns=r.started_ns - start, ended_ns=r.ended_ns - start) for r in lap.timed]
-    return replace(lap, timed=timed, log_tail="")
+
+    def moved(requests: list[TimedRequest]) -> list[TimedRequest]:
+        return [replace(r, started_ns=r.started_ns - start, ended_ns=r.ended_ns - start) for r in requests]
+
+    audits = replace(lap.audits, unseen=moved(lap.audits.unseen))
+    return replace(lap, timed=moved(lap.timed), audits=audits, log_tail="")
 
 
 def sign(receipt: Receipt, key: SigningKey) -> bytes:
@@ -160,12 +176,22 @@ def verify_receipt(content: bytes, public_key: str | None = None) -> Iterator[Ch
         yield Check("signer", signature.public_key == public_key, f"expected {public_key}")
     config = Config(tuple(sorted(receipt.config.items())))
     yield Check("config hash", config.sha256 == receipt.config_sha256, config.sha256)
-    again = decide(receipt.lap, receipt.rules)
+    try:
+        again = decide(receipt.lap, receipt.rules)
+    except (ArithmeticError, LookupError, ValueError) as error:
+        yield Check("verdict", False, f"the rows contradict each other: {error}")
+        return
     yield Check("tps", _close(again.tps, receipt.verdict.tps), _tps_words(receipt.lap))
     yield Check("ppl", _close(again.ppl, receipt.verdict.ppl), "none" if again.ppl is None else f"{again.ppl:.6f}")
-    odd = [finding.audit for finding in receipt.lap.findings if not follows(finding)]
-    yield Check("audits", not odd, ", ".join(odd) or f"{len(receipt.lap.findings)} findings")
-    yield Check("verdict", again == receipt.verdict, f"{again.outcome} {again.reason}".strip())
+    stated = {finding.audit: finding for finding in receipt.verdict.findings}
+    odd = [finding.audit for finding in again.findings if stated.pop(finding.audit, None) != finding] + list(stated)
+    yield Check("audits", not odd, ", ".join(odd) or f"{len(again.findings)} findings")
+    yield Check("verdict", _agree(again, receipt.verdict), f"{again.outcome} {again.reason}".strip())
+
+
+def _agree(one: Verdict, other: Verdict) -> bool:
+    """The same in everything but the numbers and the findings, which have checks of their own."""
+    return replace(one, tps=None, ppl=None, findings=()) == replace(other, tps=None, ppl=None, findings=())
 
 
 def _is_signed(signature: Signature, signed: bytes) -> bool:

@@ -4,21 +4,13 @@ import json
 import os
 import tempfile
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any
 
-from judge.audits.text import Detokenizer
 from judge.errors import PromptSetError
-from judge.prompts import PromptSet, QualityRecord, SetKind, SpeedPrompt
-
-
-class Tokenizer(Protocol):
-    """The part of a Hugging Face tokenizer that is used here."""
-
-    def encode(self, text: str, *, add_special_tokens: bool) -> list[int]: ...
-
-    def apply_chat_template(self, conversation: list[dict[str, str]], **options: Any) -> str: ...
+from judge.prompts import AnswerKind, PromptItem, PromptSet, QualityRecord, SetKind, SpeedPrompt, question
+from judge.tokenizer import Tokenizer, rendered_turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +23,7 @@ class Encoder:
     def prompt(self, text: str) -> tuple[int, ...]:
         if not self.chat:
             return tuple(self.tokenizer.encode(text, add_special_tokens=True))
-        turn = [{"role": "user", "content": text}]
-        rendered = self.tokenizer.apply_chat_template(turn, tokenize=False, add_generation_prompt=True)
-        return tuple(self.tokenizer.encode(rendered, add_special_tokens=False))
+        return tuple(self.tokenizer.encode(rendered_turn(self.tokenizer, text), add_special_tokens=False))
 
     def continuation(self, text: str) -> tuple[int, ...]:
         return tuple(self.tokenizer.encode(text, add_special_tokens=False))
@@ -41,20 +31,33 @@ class Encoder:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Which fields of a record hold what: `prompt` for speed, `context` and `target` for quality."""
+    """Which fields of a record hold what: `prompt` for speed, `context` and `target` for quality, `question`
+    with `choice` (a letter) or `number` for accuracy.
+    """
 
     prompt: str = ""
     context: str = ""
     target: str = ""
+    question: str = ""
+    choice: str = ""
+    number: str = ""
 
     @property
     def kind(self) -> SetKind:
         """Raises PromptSetError unless the columns name exactly one kind of record."""
-        if self.prompt and not (self.context or self.target):
-            return SetKind.SPEED
-        if self.context and self.target and not self.prompt:
-            return SetKind.QUALITY
-        raise PromptSetError("name either the prompt column, or the context and the target columns")
+        named = sorted(field.name for field in fields(self) if getattr(self, field.name))
+        kinds = {
+            ("prompt",): SetKind.SPEED,
+            ("context", "target"): SetKind.QUALITY,
+            ("choice", "question"): SetKind.ACCURACY,
+            ("number", "question"): SetKind.ACCURACY,
+        }
+        if kind := kinds.get(tuple(named)):
+            return kind
+        raise PromptSetError(
+            "name either the prompt column, or the context and the target columns, or the question column with that "
+            "of its choice or its number"
+        )
 
 
 def load_tokenizer(folder: Path) -> Tokenizer:
@@ -69,11 +72,11 @@ def load_tokenizer(folder: Path) -> Tokenizer:
     return tokenizer
 
 
-def find_detokenizer(folder: Path) -> Detokenizer | None:
-    """The tokenizer of a model folder for audit A2; None where the folder has none."""
+def find_tokenizer(folder: Path) -> Tokenizer | None:
+    """The tokenizer of a model folder, for the audits; None where the folder has none."""
     if not any((folder / name).is_file() for name in ("tokenizer.json", "tokenizer.model")):
         return None
-    return cast(Detokenizer, load_tokenizer(folder))
+    return load_tokenizer(folder)
 
 
 def read_token_file(path: Path) -> PromptSet:
@@ -113,13 +116,10 @@ def read_dataset(source: str, split: str, columns: Columns, encoder: Encoder) ->
 
     Raises PromptSetError for a data set, split or column that is not there.
     """
-    kind = columns.kind
+    columns.kind  # noqa: B018 - refused before anything is loaded
     with tempfile.TemporaryDirectory() as cache:  # a hidden set leaves no copy in the user's cache
         rows = _rows(source, split, cache)
-        items = [_item_of_row(number, row, columns, encoder) for number, row in enumerate(rows, start=1)]
-    if kind == SetKind.SPEED:
-        return PromptSet(kind, prompts=tuple(item for item in items if isinstance(item, SpeedPrompt)))
-    return PromptSet(kind, records=tuple(item for item in items if isinstance(item, QualityRecord)))
+        return PromptSet.of([_item_of_row(number, row, columns, encoder) for number, row in enumerate(rows, start=1)])
 
 
 def _rows(source: str, split: str, cache: str) -> Iterable[Mapping[str, Any]]:
@@ -140,20 +140,26 @@ def _rows(source: str, split: str, cache: str) -> Iterable[Mapping[str, Any]]:
     return rows
 
 
-def _item_of_row(
-    number: int, row: Mapping[str, Any], columns: Columns, encoder: Encoder
-) -> SpeedPrompt | QualityRecord:
+def _item_of_row(number: int, row: Mapping[str, Any], columns: Columns, encoder: Encoder) -> PromptItem:
     name = str(row.get("id") or f"row-{number}")
     if columns.kind == SetKind.SPEED:
         return SpeedPrompt(name, encoder.prompt(_text(row, columns.prompt, number)))
-    context, target = _text(row, columns.context, number), _text(row, columns.target, number)
-    return QualityRecord(name, encoder.prompt(context), encoder.continuation(target))
+    if columns.kind == SetKind.QUALITY:
+        context, target = _text(row, columns.context, number), _text(row, columns.target, number)
+        return QualityRecord(name, encoder.prompt(context), encoder.continuation(target))
+    kind, column = (AnswerKind.CHOICE, columns.choice) if columns.choice else (AnswerKind.NUMBER, columns.number)
+    asked, answer = _text(row, columns.question, number), str(_field(row, column, number))
+    return question(name, encoder.prompt(asked), kind, answer, f"row {number}")
 
 
 def _text(row: Mapping[str, Any], column: str, number: int) -> str:
-    if column not in row:
-        raise PromptSetError(f"row {number} has no column {column}; it has {', '.join(row)}")
-    text = row[column]
+    text = _field(row, column, number)
     if not isinstance(text, str) or not text.strip():
         raise PromptSetError(f"row {number}: column {column} holds no text")
     return text
+
+
+def _field(row: Mapping[str, Any], column: str, number: int) -> Any:
+    if column not in row:
+        raise PromptSetError(f"row {number} has no column {column}; it has {', '.join(row)}")
+    return row[column]

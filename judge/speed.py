@@ -61,7 +61,7 @@ def read_answer(exchange: Exchange, output_tokens: int, where: str) -> Answer:
     """Check one answer of the timed pass. Raises LapFault when it may not count."""
     answer = parse_object(exchange.body, where)
     choice = only_choice(answer, where)
-    token_ids = _token_ids(choice, where)
+    token_ids = token_ids_of(choice, where)
     if len(token_ids) != output_tokens:
         raise LapFault(Fault.SHORT_ANSWER, f"{where}: {len(token_ids)} token ids, expected {output_tokens}")
     _check_usage(answer, len(token_ids), where)
@@ -81,7 +81,8 @@ def only_choice(answer: dict[str, Any], where: str) -> dict[str, Any]:
     return choices[0]
 
 
-def _token_ids(choice: dict[str, Any], where: str) -> tuple[int, ...]:
+def token_ids_of(choice: dict[str, Any], where: str) -> tuple[int, ...]:
+    """The ids of an answer. Raises LapFault when there are none, or they are no ids."""
     ids = choice.get("token_ids")
     if not isinstance(ids, list) or not ids:
         raise LapFault(Fault.MISSING_TOKEN_IDS, f"{where}: the answer holds no token ids")

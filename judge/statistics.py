@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
+from judge.accuracy import AnsweredQuestion
 from judge.quality import QualityScore, bounded_exp
 from judge.speed import NS_PER_S, TimedRequest, tps
 
@@ -59,6 +60,32 @@ def perplexity_ratio(
     drawn = _draws(len(scores), seed)
     low, high = _quantiles(difference[drawn].sum(axis=1) / tokens[drawn].sum(axis=1), confidence)
     return Interval(bounded_exp(float(difference.sum() / tokens.sum())), bounded_exp(low), bounded_exp(high))
+
+
+def accuracy_ratio(
+    answered: Sequence[AnsweredQuestion],
+    reference: Sequence[AnsweredQuestion],
+    seed: str,
+    confidence: float = 0.95,
+) -> Interval:
+    """Right answers over the reference's right answers, paired by question, with its bootstrap interval.
+
+    Without a right answer of the reference the ratio is infinite: nothing can be said against it. Raises
+    ValueError unless both answered the same questions.
+    """
+    theirs = {one.question_sha256: one.correct for one in reference}
+    if not answered or {one.question_sha256 for one in answered} != set(theirs) or len(answered) != len(theirs):
+        raise ValueError("the reference answered other questions")
+    ours = np.array([one.correct for one in answered], dtype=float)
+    paired = np.array([theirs[one.question_sha256] for one in answered], dtype=float)
+    drawn = _draws(len(ours), seed)
+    low, high = _quantiles(_ratio(ours[drawn].sum(axis=1), paired[drawn].sum(axis=1)), confidence)
+    return Interval(float(_ratio(ours.sum(), paired.sum())), low, high)
+
+
+def _ratio(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
+    ratio: np.ndarray = np.divide(ours, theirs, out=np.full(np.shape(ours), np.inf), where=theirs > 0)
+    return ratio
 
 
 def mean_tps(laps: Sequence[Lap]) -> float:
@@ -145,5 +172,5 @@ def _draws(count: int, seed: str) -> np.ndarray:
 
 def _quantiles(values: np.ndarray, confidence: float) -> tuple[float, float]:
     tail = (1 - confidence) / 2
-    low, high = np.quantile(values, [tail, 1 - tail])
+    low, high = np.quantile(values, [tail, 1 - tail], method="inverted_cdf" if np.isinf(values).any() else "linear")
     return float(low), float(high)

@@ -4,14 +4,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from judge.audits import Finding
-from judge.audits.reference import audit_reference
-from judge.audits.rescore import Rescored, audit_rescore, rescore
+from judge.accuracy import AnsweredQuestion, check_answer
+from judge.audits.rescore import Rescored, rescore
 from judge.client import EngineClient, parse_object
 from judge.config import Config
-from judge.engine import Bands, Engine, without_speculation
+from judge.engine import Engine, without_speculation
 from judge.errors import Fault, LapFault
-from judge.prompts import QualityRecord, SpeedPrompt
+from judge.prompts import QualityRecord, Question, SpeedPrompt
 from judge.protocol import Progress, Protocol, Stage
 from judge.quality import QualityScore, score_quality
 from judge.server import Server, wait_until_ready
@@ -38,23 +37,21 @@ def trust(start: Start, engine: Engine, config: Config, reference: Config) -> Tr
 
 
 def rescore_on(
-    trusted: Trusted, answers: Answers, protocol: Protocol, bands: Bands, report: Callable[[Progress], None]
-) -> list[Finding]:
-    """A4 and A5. Raises LapFault when a trusted server breaks down, or cannot be proved gone."""
+    trusted: Trusted, answers: Answers, protocol: Protocol, report: Callable[[Progress], None]
+) -> tuple[list[Rescored], list[Rescored]]:
+    """The rows of A4 and of A5. Raises LapFault when a trusted server breaks down, or cannot be proved gone."""
 
     def score_one(client: EngineClient, number: int) -> Rescored:
         prompt, answer = answers[number - 1]
         where = f"re-scored answer {number}"
         exchange = client.score(prompt.token_ids + answer.token_ids, where)
         choice = only_choice(parse_object(exchange.body, where), where)
-        return rescore(prompt.token_ids, answer.token_ids, choice, where)
+        return rescore(prompt.sha256, prompt.token_ids, answer.token_ids, choice, where)
 
     plain = _on_server(trusted.start(trusted.plain), len(answers), score_one, protocol, report)
-    same = trusted.plain == trusted.reference
-    reference = (
-        plain if same else _on_server(trusted.start(trusted.reference), len(answers), score_one, protocol, report)
-    )
-    return [audit_rescore(plain, bands.near_tie_nats), audit_reference(reference, bands.reference_nll)]
+    if trusted.plain == trusted.reference:
+        return plain, plain
+    return plain, _on_server(trusted.start(trusted.reference), len(answers), score_one, protocol, report)
 
 
 def score_plainly(
@@ -67,6 +64,18 @@ def score_plainly(
         return score_quality(records[number - 1], client.score(records[number - 1].token_ids, where), where)
 
     return _on_server(trusted.start(trusted.plain), len(records), score_one, protocol, report)
+
+
+def answer_plainly(
+    trusted: Trusted, questions: Sequence[Question], protocol: Protocol, report: Callable[[Progress], None]
+) -> list[AnsweredQuestion]:
+    """The same questions on a fresh server without speculation. Raises LapFault as rescore_on does."""
+
+    def answer_one(client: EngineClient, number: int) -> AnsweredQuestion:
+        question, where = questions[number - 1], f"question {number} without speculation"
+        return check_answer(question, client.answer(question.token_ids, protocol.accuracy_tokens, where), where)
+
+    return _on_server(trusted.start(trusted.plain), len(questions), answer_one, protocol, report)
 
 
 def _on_server(

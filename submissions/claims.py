@@ -115,7 +115,7 @@ def record(attempt: Attempt, laps: Sequence[MeasuredLap], verdict: Verdict, now:
     Laps of an attempt that is no longer live are kept apart: under that attempt, with no verdict.
     The same result delivered twice is stored once.
     """
-    store_laps(attempt, laps)
+    store_laps(attempt, laps, verdict)
     try:
         _finish(attempt, verdict, now)
     except LostRace:

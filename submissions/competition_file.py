@@ -20,7 +20,9 @@ class CompetitionFileError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=ConfigDict(extra="forbid"))
 class CompetitionFile:
-    """What the file holds. `variables` names those of the engine that a config may set; all when empty."""
+    """What the file holds. `variables` names those of the engine that a config may set; all when empty.
+    `accuracy_floor` needs a set of questions (import_prompts).
+    """
 
     slug: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=50)]
     name: Annotated[str, Field(min_length=1, max_length=120)]
@@ -29,6 +31,7 @@ class CompetitionFile:
     model: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]*$")]
     hardware_class: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
     cap_ratio: Annotated[float, Field(ge=1)] = 1.05
+    accuracy_floor: Annotated[float, Field(gt=0, le=1)] | None = None
     protocol: judge.Protocol = Field(default_factory=judge.Protocol)
     reference_config: dict[str, object] = Field(default_factory=dict)
     variables: tuple[str, ...] = ()
@@ -60,7 +63,7 @@ def load_competition(file: CompetitionFile) -> Competition:
         raise CompetitionFileError(f"{file.slug} has submissions; its rules no longer change by file")
     schema = _schema(file)
     reference = _reference(file, schema)
-    for name in ("name", "description", "engine", "model", "hardware_class", "cap_ratio"):
+    for name in ("name", "description", "engine", "model", "hardware_class", "cap_ratio", "accuracy_floor"):
         setattr(competition, name, getattr(file, name))
     competition.protocol = TypeAdapter(judge.Protocol).dump_python(file.protocol)
     competition.reference_config = reference.canonical

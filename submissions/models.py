@@ -87,7 +87,8 @@ class Competition(models.Model):
 
     `ppl_cap` is None until the reference was calibrated; nothing can be submitted before. `model` is
     the name of a folder in the workers' model directory. `cap_ratio` times `reference_ppl` is the cap;
-    `calibration` is the evaluation that measured it.
+    `calibration` is the evaluation that measured it. `accuracy_floor` is the least share of the reference's
+    right answers; None where no questions are asked. `public_speed_set` is for audit A7.
     """
 
     slug = models.SlugField(unique=True)
@@ -100,7 +101,10 @@ class Competition(models.Model):
     reference_config = models.TextField(default="{}")
     speed_set = models.ForeignKey(PromptSet, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     quality_set = models.ForeignKey(PromptSet, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    accuracy_set = models.ForeignKey(PromptSet, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    public_speed_set = models.ForeignKey(PromptSet, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     cap_ratio = models.FloatField(default=1.05)
+    accuracy_floor = models.FloatField(null=True, blank=True)
     reference_ppl = models.FloatField(null=True, blank=True)
     ppl_cap = models.FloatField(null=True, blank=True)
     calibration = models.ForeignKey("Evaluation", on_delete=models.PROTECT, null=True, blank=True, related_name="+")
@@ -172,6 +176,8 @@ class Evaluation(models.Model):
     kind = models.CharField(max_length=12, choices=EvaluationKind.choices, default=EvaluationKind.OFFICIAL)
     speed_set = models.ForeignKey(PromptSet, on_delete=models.PROTECT, related_name="+")
     quality_set = models.ForeignKey(PromptSet, on_delete=models.PROTECT, related_name="+")
+    accuracy_set = models.ForeignKey(PromptSet, on_delete=models.PROTECT, null=True, related_name="+")
+    public_speed_set = models.ForeignKey(PromptSet, on_delete=models.PROTECT, null=True, related_name="+")
     seed = models.CharField(max_length=64, default=new_seed)
     seed_sha256 = models.CharField(max_length=64)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -183,6 +189,7 @@ class Evaluation(models.Model):
     tps = models.FloatField(null=True)
     ppl = models.FloatField(null=True)
     ppl_cap = models.FloatField(null=True)
+    accuracy_floor = models.FloatField(null=True)
 
     class Meta:
         ordering = ["-created_at", "-pk"]
@@ -285,8 +292,9 @@ class AttemptEvent(models.Model):
 class Lap(models.Model):
     """One server life as measured. Laps of an attempt that was not the live one are kept and never counted.
 
-    `stages` holds [stage, nanoseconds] pairs, `effects` [variable, asked, found], `findings` [audit, result,
-    evidence]; `log_tail` is redacted.
+    `stages` holds [stage, nanoseconds] pairs, `effects` [variable, asked, found], `answered` [question, answer,
+    correct] with the SHA-256 of both, `audits` the judge's rows of evidence, `findings` what it makes of them as
+    [audit, result, evidence]; `log_tail` is redacted.
     """
 
     attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="laps")
@@ -294,6 +302,8 @@ class Lap(models.Model):
     seed = models.CharField(max_length=64)
     stages = models.JSONField(default=list)
     effects = models.JSONField(default=list)
+    answered = models.JSONField(default=list)
+    audits = models.JSONField(default=dict)
     findings = models.JSONField(default=list)
     first_token_ns = models.BigIntegerField(null=True)
     tokens_per_step = models.FloatField(null=True)

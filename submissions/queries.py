@@ -9,9 +9,10 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from judge import Stage
+from judge.accuracy import AnsweredQuestion
 from judge.quality import QualityScore as MeasuredScore
 from judge.speed import NS_PER_S
-from judge.statistics import Interval, perplexity_interval, perplexity_ratio
+from judge.statistics import Interval, accuracy_ratio, perplexity_interval, perplexity_ratio
 from submissions.models import Attempt, AttemptEvent, Evaluation, Lap, State, Submission, Team
 from submissions.reasons import stage_words
 
@@ -75,7 +76,10 @@ def watch(evaluation: Evaluation) -> Watch:
 def _stage_lines(attempt: Attempt, events: dict[str, AttemptEvent]) -> Iterator[StageLine]:
     newest = max(events.values(), key=lambda event: event.pk, default=None)
     running = attempt.state == State.RUNNING
+    asks_questions = attempt.evaluation.accuracy_set_id is not None
     for stage in Stage:
+        if stage == Stage.ACCURACY_PASS and not asks_questions:
+            continue
         event = events.get(stage)
         if event is None:
             yield StageLine(stage_words(stage), "ahead")
@@ -116,6 +120,8 @@ class LapNumbers:
     median_s: float | None
     slowest_s: float | None
     to_reference: Interval | None
+    right: int
+    accuracy: Interval | None
 
     @property
     def first_token_ms(self) -> float | None:
@@ -125,13 +131,18 @@ class LapNumbers:
 def lap_numbers(evaluation: Evaluation) -> list[LapNumbers]:
     """Per lap of the attempt that counted, or of the last one when none did."""
     laps = Lap.objects.filter(attempt__evaluation=evaluation, attempt__state=State.FINISHED)
-    reference = _scores(_reference_lap(evaluation))
+    reference = _reference_lap(evaluation)
     return [_numbers(lap, reference) for lap in laps.order_by("attempt__number", "number")]
 
 
+def finished_lap(evaluation: Evaluation) -> Lap | None:
+    """The lap that counted of an evaluation."""
+    return Lap.objects.filter(attempt__evaluation=evaluation, attempt__state=State.FINISHED).last()
+
+
 def _reference_lap(evaluation: Evaluation) -> Lap | None:
-    calibration = evaluation.submission.competition.calibration_id
-    return Lap.objects.filter(attempt__evaluation=calibration, attempt__state=State.FINISHED).last()
+    calibration = evaluation.submission.competition.calibration
+    return finished_lap(calibration) if calibration else None
 
 
 def _scores(lap: Lap | None) -> list[MeasuredScore]:
@@ -146,8 +157,12 @@ def _to_reference(scores: list[MeasuredScore], reference: list[MeasuredScore], s
     return perplexity_ratio(scores, theirs, seed) if scores and len(theirs) == len(mine) else None
 
 
-def _numbers(lap: Lap, reference: list[MeasuredScore]) -> LapNumbers:
-    scores = _scores(lap)
+def _answers(lap: Lap | None) -> list[AnsweredQuestion]:
+    return [AnsweredQuestion(*row) for row in lap.answered] if lap else []
+
+
+def _numbers(lap: Lap, reference: Lap | None) -> LapNumbers:
+    scores, answers, theirs = _scores(lap), _answers(lap), _answers(reference)
     low, high = perplexity_interval(scores, lap.seed) if scores else (None, None)
     seconds = sorted((row.ended_ns - row.started_ns) / NS_PER_S for row in lap.timed_requests.all())
     stages = [StageLine(stage_words(name), "done", seconds=ns / NS_PER_S) for name, ns in lap.stages]
@@ -158,7 +173,9 @@ def _numbers(lap: Lap, reference: list[MeasuredScore]) -> LapNumbers:
         high,
         median_s=seconds[len(seconds) // 2] if seconds else None,
         slowest_s=seconds[-1] if seconds else None,
-        to_reference=_to_reference(scores, reference, lap.seed),
+        to_reference=_to_reference(scores, _scores(reference), lap.seed),
+        right=sum(answer.correct for answer in answers),
+        accuracy=accuracy_ratio(answers, theirs, lap.seed) if answers and len(theirs) == len(answers) else None,
     )
 
 

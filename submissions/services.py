@@ -8,7 +8,7 @@ from django.db import transaction
 
 import judge
 from judge.config import RawVariable
-from judge.prompts import SetRole
+from judge.prompts import SetKind, SetRole
 from submissions import transitions
 from submissions.models import (
     Competition,
@@ -20,6 +20,7 @@ from submissions.models import (
     Team,
     new_seed,
 )
+from submissions.queries import finished_lap
 from submissions.queue import ring
 
 
@@ -50,7 +51,7 @@ def submit(
     Raises judge.ConfigError with everything that is wrong with the config, and NotOpen; nothing is
     stored then.
     """
-    if not competition.ppl_cap:
+    if not competition.ppl_cap or (competition.accuracy_floor and not competition.calibration):
         raise NotOpen
     submission = _store(competition, team, user, variables)
     ask(submission, EvaluationKind.OFFICIAL)
@@ -92,9 +93,12 @@ def ask(submission: Submission, kind: EvaluationKind) -> Evaluation:
         kind=kind,
         speed_set=competition.speed_set,
         quality_set=competition.quality_set,
+        accuracy_set=competition.accuracy_set,
+        public_speed_set=competition.public_speed_set,
         seed=seed,
         seed_sha256=hashlib.sha256(seed.encode()).hexdigest(),
         ppl_cap=None if kind == EvaluationKind.CALIBRATION else competition.ppl_cap,
+        accuracy_floor=None if kind == EvaluationKind.CALIBRATION else competition.accuracy_floor,
     )
     transitions.queue(evaluation)
     ring(competition.hardware_class)
@@ -103,10 +107,17 @@ def ask(submission: Submission, kind: EvaluationKind) -> Evaluation:
 
 @transaction.atomic
 def accept_calibration(evaluation: Evaluation) -> Competition:
-    """Make a verified calibration the competition's reference and cap. Raises ValueError for any other."""
+    """Make a verified calibration the competition's reference and cap.
+
+    Raises ValueError for any other, and where a reference that answers nothing right would be the accuracy floor.
+    """
     if evaluation.kind != EvaluationKind.CALIBRATION or evaluation.verdict != judge.Outcome.VERIFIED:
         raise ValueError(f"{evaluation} is no verified calibration")
     competition = evaluation.submission.competition
+    lap = finished_lap(evaluation)
+    right = [correct for _, _, correct in lap.answered] if lap else []
+    if competition.accuracy_floor and not any(right):
+        raise ValueError(f"an accuracy floor needs a reference that answers: 0 of {len(right)} questions are right")
     competition.reference_ppl = evaluation.ppl
     competition.ppl_cap = evaluation.ppl * competition.cap_ratio
     competition.calibration = evaluation
@@ -116,11 +127,29 @@ def accept_calibration(evaluation: Evaluation) -> Competition:
 
 @transaction.atomic
 def store_prompts(competition: Competition, prompts: judge.PromptSet, role: SetRole) -> PromptSet:
-    """Keep a prompt set under its SHA-256 and make the competition measure with it."""
+    """Keep a prompt set under its SHA-256 and make the competition measure with it.
+
+    A calibration on other sets is forgotten. Public speed prompts are never scored: audit A7 compares the speed
+    on them. Raises PromptSetError for public
+    sets of another kind, which nothing would use.
+    """
+    is_public = role == SetRole.PUBLIC
+    if is_public and prompts.kind != SetKind.SPEED:
+        raise judge.PromptSetError(f"a public {prompts.kind} set has no use: only public speed prompts are compared")
     stored, _ = PromptSet.objects.get_or_create(
         sha256=prompts.sha256,
         defaults={"kind": prompts.kind, "role": role, "count": len(prompts), "content": prompts.as_jsonl()},
     )
-    setattr(competition, f"{prompts.kind}_set", stored)
-    competition.save(update_fields=[f"{prompts.kind}_set"])
+    field = "public_speed_set" if is_public else f"{prompts.kind}_set"
+    if getattr(competition, field) != stored:
+        setattr(competition, field, stored)
+        competition.save(update_fields=[field])
+        _forget_calibration(competition)
     return stored
+
+
+def _forget_calibration(competition: Competition) -> None:
+    """What the reference came to on other sets says nothing. A cap that an organizer set outright stays."""
+    if competition.calibration:
+        competition.calibration = competition.reference_ppl = competition.ppl_cap = None
+        competition.save(update_fields=["calibration", "reference_ppl", "ppl_cap"])

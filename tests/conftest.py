@@ -10,6 +10,7 @@ import pytest
 from hypothesis import settings as hypothesis_settings
 
 from judge.engine import Engine, Model, load_engine
+from tests.builders import SCRIPTED_TOML
 from tests.engines.script import Script
 from tests.engines.scripted import ScriptedEngine
 
@@ -18,7 +19,16 @@ if os.environ.get("CI"):
     hypothesis_settings.load_profile("ci")
 
 ROOT = Path(__file__).parents[1]
-SCRIPTED_TOML = str(ROOT / "tests" / "engines" / "scripted.toml")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The rogues' gallery as a table, whether the tests of it passed or not."""
+    reports = [*terminalreporter.stats.get("passed", []), *terminalreporter.stats.get("failed", [])]
+    rows = sorted(value for report in reports for name, value in report.user_properties if name == "gallery")
+    if rows:
+        terminalreporter.write_sep("=", "rogues' gallery and honest party")
+        for row in rows:
+            terminalreporter.write_line("{:7} {:55} {:13} {}".format(*row))
 
 
 @pytest.fixture

@@ -21,9 +21,11 @@ from django.utils import timezone
 import judge
 from judge.errors import Fault, JudgeError, LapStopped
 from judge.server import Server
-from judge.sources import find_detokenizer
+from judge.sources import find_tokenizer
 from submissions import claims
-from submissions.models import Attempt
+from submissions.measurements import load_calibration
+from submissions.models import Attempt, Evaluation, EvaluationKind
+from submissions.queries import finished_lap
 from submissions.transitions import LostRace
 from worker.heartbeat import Heartbeat
 
@@ -37,8 +39,6 @@ stopping = threading.Event()
 class Job:
     """What the judge needs to know of an attempt; no team, no competition."""
 
-    engine: judge.Engine
-    config: judge.Config
     reference: judge.Config
     model: judge.Model
     plan: judge.LapPlan
@@ -78,34 +78,41 @@ def read_job(attempt: Attempt) -> Job:
     competition = submission.competition
     model = judge.Model(competition.model, settings.MODELS_DIR / competition.model)
     plan = judge.LapPlan(
+        engine=judge.load_engine(competition.engine),
+        config=submission.load_config(),
         protocol=competition.load_protocol(),
         speed_set=evaluation.speed_set.load(),
         quality_set=evaluation.quality_set.load(),
+        question_set=evaluation.accuracy_set.load() if evaluation.accuracy_set else None,
+        public_set=evaluation.public_speed_set.load() if evaluation.public_speed_set else None,
         seed=evaluation.seed,
         ppl_cap=evaluation.ppl_cap,
-        detokenizer=detokenizer_of(model.folder),
+        accuracy_floor=evaluation.accuracy_floor,
+        calibration=read_calibration(evaluation),
+        tokenizer=tokenizer_of(model.folder),
     )
-    return Job(
-        engine=judge.load_engine(competition.engine),
-        config=submission.load_config(),
-        reference=judge.Config.from_canonical(competition.reference_config),
-        model=model,
-        plan=plan,
-    )
+    return Job(judge.Config.from_canonical(competition.reference_config), model, plan)
 
 
-detokenizer_of = cache(find_detokenizer)
+def read_calibration(evaluation: Evaluation) -> judge.Calibration | None:
+    """What the reference came to; a calibration itself is compared with nothing."""
+    found = evaluation.submission.competition.calibration
+    lap = finished_lap(found) if found and evaluation.kind != EvaluationKind.CALIBRATION else None
+    return load_calibration(lap) if lap else None
+
+
+tokenizer_of = cache(find_tokenizer)
 """Reading a tokenizer takes seconds; a worker's models are few."""
 
 
 def measure(attempt: Attempt, job: Job) -> judge.Lap:
     def start(config: judge.Config) -> Callable[[], Server]:
-        launch = judge.plan_launch(job.engine, config, job.model, "127.0.0.1", judge.free_port())
+        launch = judge.plan_launch(job.plan.engine, config, job.model, "127.0.0.1", judge.free_port())
         return partial(judge.EngineProcess, launch, settings.ENGINE_PATH)
 
-    trusted = judge.trust(start, job.engine, job.config, job.reference)
+    trusted = judge.trust(start, job.plan.engine, job.plan.config, job.reference)
     with Heartbeat(attempt, settings.HEARTBEAT_SECONDS, stopping) as heartbeat:
-        return judge.run_lap(start(job.config), job.plan, job.engine, job.config, heartbeat.report, trusted)
+        return judge.run_lap(start(job.plan.config), job.plan, heartbeat.report, trusted)
 
 
 def finish(attempt: Attempt, laps: list[judge.Lap], verdict: judge.Verdict) -> None:

@@ -1,7 +1,10 @@
 """A1: did the engine itself generate as many tokens, for as many requests, as were timed?
 
-Catches invented usage and replies from a cache. An engine without `/metrics` is noted, not accused.
+Catches invented usage and replies from a cache. An engine that ought to have `/metrics` and shows none
+keeps back the evidence: a review. One that never had it is noted.
 """
+
+from dataclasses import dataclass
 
 from judge.audits.finding import Evidence, Finding, Result
 from judge.metrics import counter
@@ -10,28 +13,33 @@ GENERATED = "vllm:generation_tokens_total"
 SUCCEEDED = "vllm:request_success_total"
 
 
-def audit_counts(before: str, after: str, tokens: int, requests: int) -> Finding:
-    """`before` and `after` are the Prometheus texts around the timed pass of so many tokens and requests."""
-    generated, succeeded = _rise(before, after, GENERATED), _rise(before, after, SUCCEEDED)
-    evidence: Evidence = {"metrics": "absent"}
-    if generated is not None and succeeded is not None:
-        evidence = {
-            "tokens_counted": tokens,
-            "tokens_generated": int(generated),
-            "requests_sent": requests,
-            "requests_succeeded": int(succeeded),
-        }
-    return Finding("A1", result_of(evidence), evidence)
+@dataclass(frozen=True, slots=True)
+class CounterRise:
+    """How far the engine's own counters rose over the timed pass; None where it shows none."""
+
+    tokens: int | None
+    requests: int | None
 
 
-def result_of(evidence: Evidence) -> Result:
-    if "metrics" in evidence:
-        return Result.NOTED
-    tokens_agree = evidence["tokens_counted"] == evidence["tokens_generated"]
-    requests_agree = evidence["requests_sent"] == evidence["requests_succeeded"]
-    return Result.CLEAN if tokens_agree and requests_agree else Result.BROKEN
+def counter_rise(before: str, after: str) -> CounterRise:
+    """From the Prometheus texts around the timed pass."""
+    return CounterRise(_rise(before, after, GENERATED), _rise(before, after, SUCCEEDED))
 
 
-def _rise(before: str, after: str, name: str) -> float | None:
+def audit_counts(rise: CounterRise, tokens: int, requests: int, expects_metrics: bool) -> Finding:
+    """`tokens` and `requests` are what was timed."""
+    if rise.tokens is None or rise.requests is None:
+        return Finding("A1", Result.REVIEW if expects_metrics else Result.NOTED, {"metrics": "absent"})
+    evidence: Evidence = {
+        "tokens_counted": tokens,
+        "tokens_generated": rise.tokens,
+        "requests_sent": requests,
+        "requests_succeeded": rise.requests,
+    }
+    agree = (rise.tokens, rise.requests) == (tokens, requests)
+    return Finding("A1", Result.CLEAN if agree else Result.BROKEN, evidence)
+
+
+def _rise(before: str, after: str, name: str) -> int | None:
     first, last = counter(before, name), counter(after, name)
-    return None if first is None or last is None else last - first
+    return None if first is None or last is None else int(last - first)

@@ -6,6 +6,7 @@ second where the rest ran at 473 to 479. Published always; asks for a review abo
 
 import zlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from judge.audits.finding import Evidence, Finding, Result
 from judge.speed import Answer
@@ -15,23 +16,37 @@ LOOP_RATIO = 0.15
 LOOPS_LIMIT = 0.4
 """Share of looping answers. Ordinary fast runs had up to 0.23, the looping class from 0.57."""
 NGRAM = 8
+DIGITS = 4
 
 
-def audit_degenerate(answers: Sequence[Answer], eos_token_id: int | None = None) -> Finding:
-    """`eos_token_id` shows how much of the text stands after the model wanted to end."""
-    ratios = [compression_ratio(answer.text) for answer in answers]
-    evidence = {
-        "loops": looping_share(ratios),
-        "repeated_ngrams": sum(repeated_share(answer.token_ids) for answer in answers) / len(answers),
+@dataclass(frozen=True, slots=True)
+class Texture:
+    """How repetitive one answer is: `zlib_ratio` of its text, share of its n-grams that stood before,
+    share of its tokens after the first end-of-sequence token.
+    """
+
+    zlib_ratio: float
+    repeated_ngrams: float
+    after_eos: float
+
+
+def texture_of(answer: Answer, eos_token_id: int | None) -> Texture:
+    """Without an `eos_token_id` nothing stands after it."""
+    return Texture(
+        round(compression_ratio(answer.text), DIGITS),
+        round(repeated_share(answer.token_ids), DIGITS),
+        round(share_after(answer.token_ids, eos_token_id), DIGITS),
+    )
+
+
+def audit_degenerate(textures: Sequence[Texture]) -> Finding:
+    loops = looping_share([texture.zlib_ratio for texture in textures])
+    evidence: Evidence = {
+        "loops": round(loops, DIGITS),
+        "repeated_ngrams": round(sum(texture.repeated_ngrams for texture in textures) / len(textures), DIGITS),
+        "after_eos": round(sum(texture.after_eos for texture in textures) / len(textures), DIGITS),
     }
-    if eos_token_id is not None:
-        evidence["after_eos"] = sum(share_after(answer.token_ids, eos_token_id) for answer in answers) / len(answers)
-    rounded: Evidence = {name: round(value, 4) for name, value in evidence.items()}
-    return Finding("A3", result_of(rounded), rounded)
-
-
-def result_of(evidence: Evidence) -> Result:
-    return Result.REVIEW if float(evidence["loops"]) > LOOPS_LIMIT else Result.CLEAN
+    return Finding("A3", Result.REVIEW if loops > LOOPS_LIMIT else Result.CLEAN, evidence)
 
 
 def compression_ratio(text: str) -> float:
@@ -50,7 +65,7 @@ def repeated_share(token_ids: Sequence[int]) -> float:
     return 1 - len(set(ngrams)) / len(ngrams) if ngrams else 0.0
 
 
-def share_after(token_ids: Sequence[int], eos_token_id: int) -> float:
+def share_after(token_ids: Sequence[int], eos_token_id: int | None) -> float:
     """Share of the tokens that stand after the first end-of-sequence token."""
     if eos_token_id not in token_ids:
         return 0.0

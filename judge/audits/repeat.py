@@ -4,23 +4,29 @@ Asking again may save the prefill (a prefix cache), never the decoding.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import median
 
 from judge.audits.finding import Evidence, Finding, Result
 
 
-def audit_repeat(timed_s: Sequence[float], again_s: Sequence[float], first_token_s: float, band: float) -> Finding:
-    """`again_s` holds the fastest repeat of each timed prompt; `first_token_s` is what prefill may save.
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """One timed prompt asked again in the same shape, several times."""
 
-    Faster than that by more than `band` (a share) asks for a review: the timed pass may have been
-    disturbed. Less than half of what is allowed is no disturbance: the answer was not decoded.
+    prompt_sha256: str
+    durations_ns: tuple[int, ...]
+
+
+def audit_repeat(repeated: Sequence[Repeated], timed_ns: dict[str, int], first_token_ns: int, band: float) -> Finding:
+    """`timed_ns` are the durations of the timed requests by prompt; `first_token_ns` is what prefill may save.
+
+    Of each prompt the fastest repeat counts. Faster than allowed by more than `band` (a share) asks for a
+    review: the timed pass may have been disturbed. Less than half of what is allowed is no disturbance:
+    the answer was not decoded.
     """
-    ratio = median(again / timed for timed, again in zip(timed_s, again_s, strict=True))
-    allowed = 1 - first_token_s / median(timed_s) - band
-    evidence: Evidence = {"repeated": len(again_s), "time_ratio": round(ratio, 4), "allowed": round(allowed, 4)}
-    return Finding("A8", result_of(evidence), evidence)
-
-
-def result_of(evidence: Evidence) -> Result:
-    ratio, allowed = float(evidence["time_ratio"]), float(evidence["allowed"])
-    return Result.BROKEN if ratio < allowed / 2 else Result.REVIEW if ratio < allowed else Result.CLEAN
+    ratio = median(min(one.durations_ns) / timed_ns[one.prompt_sha256] for one in repeated)
+    allowed = 1 - first_token_ns / median(timed_ns[one.prompt_sha256] for one in repeated) - band
+    evidence: Evidence = {"repeated": len(repeated), "time_ratio": round(ratio, 4), "allowed": round(allowed, 4)}
+    result = Result.BROKEN if ratio < allowed / 2 else Result.REVIEW if ratio < allowed else Result.CLEAN
+    return Finding("A8", result, evidence)

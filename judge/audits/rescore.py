@@ -15,15 +15,19 @@ from judge.errors import Fault, LapFault
 
 @dataclass(frozen=True, slots=True)
 class Rescored:
-    """One answer under another server: per generated token the gap (nats) to the likeliest one, 0 where it
-    is the likeliest, and its negative log-likelihood.
+    """One timed answer under another server: its tokens, their negative log-likelihood (nats, summed), and of
+    each token that is not the likeliest there the `gaps` (nats) to the one that is.
     """
 
-    gaps: tuple[float, ...]
+    prompt_sha256: str
+    tokens: int
     nll: float
+    gaps: tuple[float, ...]
 
 
-def rescore(prompt: Sequence[int], answer: Sequence[int], choice: dict[str, Any], where: str) -> Rescored:
+def rescore(
+    prompt_sha256: str, prompt: Sequence[int], answer: Sequence[int], choice: dict[str, Any], where: str
+) -> Rescored:
     """Read an answer's tokens in the `prompt_logprobs` of prompt and answer together. Raises LapFault."""
     positions = choice.get("prompt_logprobs")
     if not isinstance(positions, list) or len(positions) != len(prompt) + len(answer):
@@ -36,7 +40,7 @@ def rescore(prompt: Sequence[int], answer: Sequence[int], choice: dict[str, Any]
             raise LapFault(Fault.LOGPROB_MISSING, f"{where}: a generated token has no log-probability")
         gaps.append(max(value for value in values.values() if isinstance(value, float)) - own)
         logprobs.append(own)
-    return Rescored(tuple(gaps), -math.fsum(logprobs))
+    return Rescored(prompt_sha256, len(logprobs), -math.fsum(logprobs), tuple(gap for gap in gaps if gap > 0))
 
 
 def audit_rescore(rescored: Sequence[Rescored], near_tie_nats: float) -> Finding:
@@ -44,13 +48,10 @@ def audit_rescore(rescored: Sequence[Rescored], near_tie_nats: float) -> Finding
     gaps = [gap for one in rescored for gap in one.gaps]
     beyond = sum(gap > near_tie_nats for gap in gaps)
     evidence: Evidence = {
-        "tokens": len(gaps),
-        "not_the_likeliest": sum(gap > 0 for gap in gaps),
+        "tokens": sum(one.tokens for one in rescored),
+        "not_the_likeliest": len(gaps),
         "beyond_a_near_tie": beyond,
-        "largest_gap": round(max(gaps), 4),
+        "largest_gap": round(max(gaps, default=0.0), 4),
+        "near_tie": near_tie_nats,
     }
-    return Finding("A4", result_of(evidence), evidence)
-
-
-def result_of(evidence: Evidence) -> Result:
-    return Result.BROKEN if evidence["beyond_a_near_tie"] else Result.CLEAN
+    return Finding("A4", Result.BROKEN if beyond else Result.CLEAN, evidence)

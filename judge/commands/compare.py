@@ -5,8 +5,7 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from judge.commands.inputs import BadInput, Commands, read_bytes
-from judge.receipt import Receipt, ReceiptError, read_receipt, verify_receipt
+from judge.commands.inputs import BadInput, Commands, read_verified
 from judge.statistics import Interval, perplexity_ratio, tps_difference
 
 SEED = "compare"
@@ -24,7 +23,7 @@ def add(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    a, b = load(options.a), load(options.b)
+    a, b = read_verified(options.a), read_verified(options.b)
     try:
         speed = tps_difference([a.lap.timed], [b.lap.timed], options.start_noise, SEED)
         quality = perplexity_ratio(a.lap.quality, b.lap.quality, SEED)
@@ -36,18 +35,6 @@ def run(options: argparse.Namespace) -> int:
         print(f"tps: {percent(speed)}: {'a tie' if speed.contains(0) else 'different'}")
         print(f"ppl ratio: {quality.estimate:.4f} ({quality.low:.4f} to {quality.high:.4f})")
     return 0
-
-
-def load(path: Path) -> Receipt:
-    """A receipt whose checks all hold. Raises BadInput for one whose checks do not."""
-    content = read_bytes(path)
-    try:
-        broken = [check.what for check in verify_receipt(content) if not check.holds]
-    except ReceiptError as error:
-        raise BadInput(f"{path}: {error}") from None
-    if broken:
-        raise BadInput(f"{path} does not verify: {', '.join(broken)}")
-    return read_receipt(content)[0]
 
 
 def percent(interval: Interval) -> str:

@@ -8,6 +8,7 @@ from typing import TypeAlias
 import judge
 from judge.config import RawVariable
 from judge.errors import JudgeError
+from judge.receipt import Receipt, ReceiptError, read_receipt, verify_receipt
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
@@ -37,3 +38,15 @@ def read_bytes(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise BadInput(f"cannot read {path}: {error.strerror}") from None
+
+
+def read_verified(path: Path) -> Receipt:
+    """A receipt whose checks all hold. Raises BadInput for one whose checks do not."""
+    content = read_bytes(path)
+    try:
+        broken = [check.what for check in verify_receipt(content) if not check.holds]
+    except ReceiptError as error:
+        raise BadInput(f"{path}: {error}") from None
+    if broken:
+        raise BadInput(f"{path} does not verify: {', '.join(broken)}")
+    return read_receipt(content)[0]

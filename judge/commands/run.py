@@ -17,12 +17,14 @@ from pydantic import TypeAdapter, ValidationError
 import judge
 from judge import receipt, report
 from judge.attached import AttachedEngine
-from judge.commands.inputs import BadInput, Commands, add_engine, read_bytes, read_variables
+from judge.commands.inputs import BadInput, Commands, add_engine, read_bytes, read_variables, read_verified
+from judge.prompts import SetKind
+from judge.quality import perplexity
 from judge.server import Server
 from judge.sources import (
     Columns,
     Encoder,
-    find_detokenizer,
+    find_tokenizer,
     load_tokenizer,
     read_dataset,
     read_sharegpt,
@@ -45,7 +47,14 @@ def add(commands: Commands) -> None:
     command.add_argument("--prompts", required=True, type=Path, help="speed prompts: JSON Lines of ids, or ShareGPT")
     command.add_argument("--quality", required=True, type=Path, help="quality records: JSON Lines of ids or of texts")
     command.add_argument("--chat", action="store_true", help="render ShareGPT prompts with the chat template")
+    command.add_argument(
+        "--questions", type=Path, help="questions: JSON Lines of ids or of texts, with choice or number"
+    )
+    command.add_argument("--public", type=Path, help="public speed prompts for audit A7, as --prompts")
+    command.add_argument("--calibration", type=Path, help="receipt of the reference config, to compare with")
     command.add_argument("--ppl-cap", type=float, help="perplexity cap; none by default")
+    command.add_argument("--cap-ratio", type=float, help="perplexity cap as a ratio to the calibration's perplexity")
+    command.add_argument("--accuracy-floor", type=float, help="least share of the calibration's right answers")
     command.add_argument("--protocol", type=Path, help="TOML file of protocol settings")
     command.add_argument("--seed", help="orders prompts and records; random by default")
     command.add_argument("--engine-path", default=os.environ.get("PATH", os.defpath), help="where executables are")
@@ -62,18 +71,19 @@ def run(options: argparse.Namespace) -> int:
     """0 when verified, 1 for any other verdict."""
     engine = judge.load_engine(options.engine)
     config = judge.check_config(read_variables(options.config), engine.schema)
+    if options.base_url:  # a server that somebody else configured need not show how
+        engine = replace(engine, readback=None, metrics=False)
     model = read_model(options)
-    plan = read_plan(options)
-    for prompts in (plan.speed_set, plan.quality_set):
-        model.refuse_misfits(prompts)
+    plan = read_plan(options, engine, config)
+    for prompts in (plan.speed_set, plan.quality_set, plan.question_set, plan.public_set):
+        if prompts:
+            model.refuse_misfits(prompts)
     key = read_key(options.key)
-    if options.base_url:
-        engine = replace(engine, readback=None)  # a server that somebody else configured need not show how
     start = starter(options, engine, model)
     reference = judge.check_config(read_variables(options.reference), engine.schema) if options.reference else config
     trusted = None if options.base_url else judge.trust(start, engine, config, reference)
     with report.progress_bar() as told:
-        lap = judge.run_lap(start(config), plan, engine, config, told, trusted)
+        lap = judge.run_lap(start(config), plan, told, trusted)
     verdict = judge.decide(lap, plan.rules)
     if options.receipt:
         measured = receipt.Measured(
@@ -84,13 +94,12 @@ def run(options: argparse.Namespace) -> int:
             model=model.name,
             hardware=receipt.describe_hardware(),
         )
-        sets = (plan.speed_set.sha256, plan.quality_set.sha256)
-        signed = receipt.sign(receipt.make_receipt(config, measured, sets, plan.rules, lap, verdict), key)
+        signed = receipt.sign(receipt.make_receipt(measured, plan, lap, verdict), key)
         options.receipt.write_bytes(signed)
     if options.json:
-        print(json.dumps(report.as_document(config, lap, verdict), indent=1))
+        print(json.dumps(report.as_document(config, lap, plan.rules, verdict), indent=1))
     else:
-        report.print_tables(config, lap, verdict)
+        report.print_tables(config, lap, plan.rules, verdict)
     return 0 if verdict.outcome == judge.Outcome.VERIFIED else 1
 
 
@@ -123,41 +132,79 @@ def read_key(path: Path | None) -> SigningKey:
     raise BadInput(f"{path} holds no key: 64 hexadecimal digits were expected")
 
 
-def read_plan(options: argparse.Namespace) -> judge.LapPlan:
-    needs_tokenizer = is_sharegpt(options.prompts) or holds_texts(options.quality)
-    encoder = Encoder(load_tokenizer(options.model), options.chat) if needs_tokenizer else None
+def read_plan(options: argparse.Namespace, engine: judge.Engine, config: judge.Config) -> judge.LapPlan:
+    files = (options.prompts, options.quality, options.questions, options.public)
+    encoder = Encoder(load_tokenizer(options.model), options.chat) if any(map(needs_tokenizer, files)) else None
+    calibration = read_calibration(options.calibration) if options.calibration else None
     return judge.LapPlan(
+        engine=engine,
+        config=config,
         protocol=read_protocol(options.protocol),
-        speed_set=read_speed(options.prompts, encoder),
-        quality_set=read_quality(options.quality, encoder),
+        speed_set=read_set(options.prompts, encoder),
+        quality_set=read_set(options.quality, encoder),
+        question_set=read_set(options.questions, encoder) if options.questions else None,
+        public_set=read_set(options.public, encoder) if options.public else None,
         seed=options.seed or secrets.token_hex(16),
-        ppl_cap=options.ppl_cap,
-        detokenizer=find_detokenizer(options.model),
+        ppl_cap=read_cap(options, calibration),
+        accuracy_floor=options.accuracy_floor,
+        calibration=calibration,
+        tokenizer=find_tokenizer(options.model),
     )
+
+
+def read_calibration(path: Path) -> judge.Calibration:
+    """From a receipt of the reference config whose checks all hold. Raises BadInput."""
+    found = read_verified(path)
+    if found.verdict.outcome != judge.Outcome.VERIFIED:
+        raise BadInput(f"{path}: the run is {found.verdict.outcome}; a reference must be verified")
+    return judge.calibration_of(found.lap)
+
+
+def read_cap(options: argparse.Namespace, calibration: judge.Calibration | None) -> float | None:
+    if options.cap_ratio is None:
+        cap: float | None = options.ppl_cap
+        return cap
+    if calibration is None or options.ppl_cap is not None:
+        raise BadInput("--cap-ratio needs --calibration, and no --ppl-cap")
+    ratio: float = options.cap_ratio
+    return perplexity(calibration.quality) * ratio
+
+
+TEXT_COLUMNS = {
+    frozenset({"context", "target"}): Columns(context="context", target="target"),
+    frozenset({"question", "choice"}): Columns(question="question", choice="choice"),
+    frozenset({"question", "number"}): Columns(question="question", number="number"),
+}
+"""What a record of texts, not ids, is made of."""
+
+
+def needs_tokenizer(path: Path | None) -> bool:
+    return path is not None and (is_sharegpt(path) or columns_of(path) is not None)
 
 
 def is_sharegpt(path: Path) -> bool:
     return path.suffix == ".json"
 
 
-def holds_texts(path: Path) -> bool:
-    """Whether the first record of a quality file holds `context` and `target` texts, not ids."""
-    first = read_bytes(path).split(b"\n", 1)[0]
+def columns_of(path: Path) -> Columns | None:
+    """The columns of a file of texts, by its first record; None for a file of ids."""
     try:
-        return "context" in json.loads(first)
-    except (ValueError, TypeError):
-        return False
+        first = json.loads(read_bytes(path).split(b"\n", 1)[0])
+    except ValueError:
+        return None
+    names = set(first) - {"id"} if isinstance(first, dict) else set()
+    return TEXT_COLUMNS.get(frozenset(names))
 
 
-def read_speed(path: Path, encoder: Encoder | None) -> judge.PromptSet:
-    return read_sharegpt(path, encoder) if encoder and is_sharegpt(path) else read_token_file(path)
-
-
-def read_quality(path: Path, encoder: Encoder | None) -> judge.PromptSet:
-    if encoder is None or not holds_texts(path):
+def read_set(path: Path, encoder: Encoder | None) -> judge.PromptSet:
+    """ShareGPT JSON, or JSON Lines of texts or of ids. The chat template is for what is generated, not for records."""
+    if encoder and is_sharegpt(path):
+        return read_sharegpt(path, encoder)
+    columns = None if is_sharegpt(path) else columns_of(path)
+    if encoder is None or columns is None:
         return read_token_file(path)
-    plain = Encoder(encoder.tokenizer)  # the chat template is for speed prompts
-    return read_dataset(str(path), "train", Columns(context="context", target="target"), plain)
+    plain = replace(encoder, chat=encoder.chat and columns.kind != SetKind.QUALITY)
+    return read_dataset(str(path), "train", columns, plain)
 
 
 def read_protocol(path: Path | None) -> judge.Protocol:

@@ -1,25 +1,13 @@
 """A rogues' gallery and an honest party: engines that cheat, and engines that only look as if they did."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from tests.engines.script import Misbehaviour
 from tests.engines.scripted import ScriptedEngine
 from tests.engines.toy_model import ToyModel
+from tests.engines.toy_tokenizer import ToyTokenizer
 
-EOS = 0
-
-
-class ToyDetokenizer:
-    """Reads the toy model's ids; its end-of-sequence token is silent."""
-
-    eos_token_id = EOS
-
-    def __len__(self) -> int:
-        return 512
-
-    def decode(self, token_ids: Sequence[int], *, skip_special_tokens: bool) -> str:
-        return "".join(f" w{token}" for token in token_ids)
+EOS = ToyTokenizer.eos_token_id
 
 
 class RepliesFromACache(ScriptedEngine):
@@ -52,12 +40,55 @@ class Loops(ScriptedEngine):
         return [7] * body["max_tokens"]
 
 
-class FastOnlyInTheTimedShape(ScriptedEngine):
-    """Knows what the timed request looks like."""
+def is_watched(body: dict[str, Any]) -> bool:
+    """Whether a request has another shape than a timed one."""
+    return bool(body.get("stream") or body.get("logprobs") or body.get("messages"))
+
+
+class SlowOnlyWhenWatched(ScriptedEngine):
+    """Knows what the timed request looks like, and is fast for that alone."""
 
     def seconds_per_token_of(self, body: dict[str, Any], prompt: list[int]) -> float:
-        watched = body.get("stream") or body.get("logprobs")
-        return self.script.seconds_per_token * (4 if watched else 1)
+        return self.script.seconds_per_token * (4 if is_watched(body) else 1)
+
+
+class HeldBackWhenTimed(ScriptedEngine):
+    """Sandbags: keeps the timed request at a set speed, and runs freely otherwise."""
+
+    def seconds_per_token_of(self, body: dict[str, Any], prompt: list[int]) -> float:
+        return self.script.seconds_per_token * (1 if is_watched(body) else 4)
+
+
+class FastOnPublicPrompts(ScriptedEngine):
+    """Has memorised the answers to the prompts that everybody knows."""
+
+    public: frozenset[tuple[int, ...]] = frozenset()
+    factor = 0.1
+
+    def seconds_per_token_of(self, body: dict[str, Any], prompt: list[int]) -> float:
+        return self.script.seconds_per_token * (self.factor if tuple(prompt) in self.public else 1)
+
+
+class HeldBackOnPublicPrompts(FastOnPublicPrompts):
+    """Sandbags: runs at a set speed where it thinks that nothing is at stake."""
+
+    factor = 4
+
+
+class AnotherTextInChat(ScriptedEngine):
+    """Serves completions with one model and chats with another."""
+
+    def answer_to(self, body: dict[str, Any], prompt: list[int]) -> list[int]:
+        ids = self.generate(prompt, body["max_tokens"])
+        return [(token + 1) % 512 for token in ids] if body.get("messages") else ids
+
+
+class CannotAnswer(ScriptedEngine):
+    """Scores as the model does, and can no longer think: its own answers are wrong."""
+
+    def answer_to(self, body: dict[str, Any], prompt: list[int]) -> list[int]:
+        ids = self.generate(prompt, body["max_tokens"])
+        return ids if body["ignore_eos"] else [(token + 1) % 512 for token in ids]
 
 
 class AnotherTextInAnotherShape(ScriptedEngine):
@@ -67,7 +98,7 @@ class AnotherTextInAnotherShape(ScriptedEngine):
 
     def answer_to(self, body: dict[str, Any], prompt: list[int]) -> list[int]:
         ids = self.generate(prompt, body["max_tokens"])
-        return ids if body.get("stream") or body.get("logprobs") else [(token + 1) % 512 for token in ids]
+        return ids if is_watched(body) else [(token + 1) % 512 for token in ids]
 
 
 class DriftsFromGreedy(ScriptedEngine):
@@ -79,6 +110,14 @@ class DriftsFromGreedy(ScriptedEngine):
         for place in range(body["max_tokens"]):
             text.append((self.model.greedy(text) + (place % 16 == 15)) % 512)
         return text[len(prompt) :]
+
+
+class SkipsLayers(DriftsFromGreedy):
+    """Leaves out layers: its scores are a little worse, still under the cap, and its text is not the model's."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.model = ToyModel(self.model.perplexity * 1.03)
 
 
 class ExactOnlyWhenScored(ScriptedEngine):
@@ -115,7 +154,7 @@ class SplitsAtANearTie(ScriptedEngine):
 
     def answer_to(self, body: dict[str, Any], prompt: list[int]) -> list[int]:
         ids = self.generate(prompt, body["max_tokens"])
-        if body.get("stream") or body.get("logprobs"):
+        if is_watched(body):
             ids[5:] = [(token + 1) % 512 for token in ids[5:]]
         return ids
 
@@ -130,6 +169,8 @@ class EndsEarly(ScriptedEngine):
 
     def answer_to(self, body: dict[str, Any], prompt: list[int]) -> list[int]:
         ids = self.generate(prompt, body["max_tokens"])
+        if not body["ignore_eos"]:
+            return ids
         half = len(ids) // 2
         return ids[:half] + [EOS] * (len(ids) - half)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tests.engines import misbehaviour, wire
 from tests.engines.misbehaviour import DRIFT, stage_and_kind
 from tests.engines.script import Misbehaviour
+from tests.engines.toy_tokenizer import ToyTokenizer
 
 if TYPE_CHECKING:
     from tests.engines.scripted import ScriptedEngine
@@ -44,10 +45,13 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if self.path != "/v1/completions":
+        if self.path not in ("/v1/completions", "/v1/chat/completions"):
             self._send(404, b"{}")
             return
         self.server.requests.append(body)
+        if "messages" in body:
+            self._chat(body)
+            return
         given = body["prompt"]
         prompt = given if isinstance(given, list) else self.server.model.tokens_of(given)
         if body.get("prompt_logprobs") is not None:
@@ -77,6 +81,14 @@ class Handler(BaseHTTPRequestHandler):
         answer = self._answer_to(body, prompt)
         time.sleep(seconds * body["max_tokens"])
         self._send_answer(answer, due, misbehaviour.TIMED)
+
+    def _chat(self, body: dict[str, Any]) -> None:
+        """The toy's chat template adds nothing to what the user says."""
+        prompt = ToyTokenizer().encode(body["messages"][-1]["content"], add_special_tokens=False)
+        time.sleep(self.server.seconds_per_token_of(body, prompt) * body["max_tokens"])
+        answer = self._answer_to(body, prompt)
+        answer["prompt_token_ids"] = answer["choices"][0].pop("prompt_token_ids")
+        self._send_answer(answer, [], misbehaviour.TIMED)
 
     def _answer_to(self, body: dict[str, Any], prompt: list[int]) -> dict[str, Any]:
         engine = self.server

@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from judge import Config, Lap, LapPlan, Progress, run_lap
+from judge import Lap, LapPlan, Progress, run_lap
 from judge.client import EngineClient
-from judge.engine import Engine
 from tests import builders
 from tests.engines.scripted import SERVED, ScriptedEngine
 
@@ -39,11 +38,11 @@ def server(engine: ScriptedEngine) -> RunningServer:
 
 
 @pytest.fixture
-def lap_of(server: RunningServer, engine_file: Engine) -> Callable[..., Lap]:
+def lap_of(server: RunningServer) -> Callable[..., Lap]:
     """Runs one lap of the plan against the scripted engine."""
 
     def run(plan: LapPlan | None = None, report: Callable[[Progress], None] = lambda progress: None) -> Lap:
-        return run_lap(lambda: server, plan or builders.plan(), engine_file, Config(), report)
+        return run_lap(lambda: server, plan or builders.plan(), report)
 
     return run
 

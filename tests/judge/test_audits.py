@@ -2,20 +2,29 @@
 
 import pytest
 
-from judge.audits import Finding, Result, follows
-from judge.audits.counts import audit_counts
-from judge.audits.degenerate import LOOPS_LIMIT, audit_degenerate, compression_ratio, looping_share, repeated_share
+from judge.audits import Result
+from judge.audits.counts import audit_counts, counter_rise
+from judge.audits.degenerate import (
+    LOOPS_LIMIT,
+    audit_degenerate,
+    compression_ratio,
+    looping_share,
+    repeated_share,
+    texture_of,
+)
 from judge.audits.reference import audit_reference
-from judge.audits.repeat import audit_repeat
-from judge.audits.replay import Replayed, audit_replay, first_difference
+from judge.audits.repeat import Repeated, audit_repeat
+from judge.audits.replay import Replayed, Shape, audit_replay, first_difference
 from judge.audits.rescore import Rescored, audit_rescore, rescore
-from judge.audits.text import audit_text
+from judge.audits.state import StateRule, audit_state
+from judge.audits.text import OTHER_PROMPT, audit_text, problem_of
+from judge.audits.unseen import audit_unseen
 from judge.errors import Fault, LapFault
-from judge.speed import Answer
+from judge.speed import Answer, TimedRequest
 from tests import real_runs
 from tests.engines import wire
-from tests.engines.gallery import ToyDetokenizer
 from tests.engines.toy_model import ToyModel
+from tests.engines.toy_tokenizer import ToyTokenizer
 
 
 def metrics(tokens: float, requests: float) -> str:
@@ -29,13 +38,17 @@ def metrics(tokens: float, requests: float) -> str:
         (metrics(10, 1), metrics(105, 7), Result.BROKEN),
         (metrics(10, 1), metrics(106, 6), Result.BROKEN),
         (metrics(10, 1), metrics(10, 1), Result.BROKEN),
-        ("", metrics(106, 7), Result.NOTED),
-        (metrics(10, 1), "", Result.NOTED),
-        ("garbage", "vllm:generation_tokens_total many", Result.NOTED),
+        ("", metrics(106, 7), Result.REVIEW),
+        (metrics(10, 1), "", Result.REVIEW),
+        ("garbage", "vllm:generation_tokens_total many", Result.REVIEW),
     ],
 )
 def test_a1_counts_what_the_engine_counted(before: str, after: str, result: Result) -> None:
-    assert audit_counts(before, after, tokens=96, requests=6).result == result
+    assert audit_counts(counter_rise(before, after), tokens=96, requests=6, expects_metrics=True).result == result
+
+
+def test_a1_notes_an_engine_that_never_had_counters() -> None:
+    assert audit_counts(counter_rise("", ""), tokens=96, requests=6, expects_metrics=False).result == Result.NOTED
 
 
 GOOD = Answer((5, 6), " w5 w6", (1, 2))
@@ -54,15 +67,15 @@ GOOD = Answer((5, 6), " w5 w6", (1, 2))
     ],
 )
 def test_a2_reads_what_the_ids_say(answer: Answer, problem: str | None) -> None:
-    finding = audit_text([(1, 2), (1, 2)], [GOOD, answer], ToyDetokenizer())
+    finding = audit_text([problem_of((1, 2), one, ToyTokenizer()) for one in (GOOD, answer)])
 
     assert finding.result == (Result.BROKEN if problem else Result.CLEAN)
     assert finding.evidence.get("request 2") == problem
 
 
 def test_a2_without_a_tokenizer_still_compares_the_prompts() -> None:
-    assert audit_text([(1, 2)], [Answer((5,), "anything", (1, 2))], None).result == Result.CLEAN
-    assert audit_text([(1, 3)], [GOOD], None).result == Result.BROKEN
+    assert problem_of((1, 2), Answer((5,), "anything", (1, 2)), None) == ""
+    assert problem_of((1, 3), GOOD, None) == OTHER_PROMPT
 
 
 def test_a3_flags_the_real_looping_class_and_no_ordinary_run() -> None:
@@ -83,7 +96,9 @@ def test_a3_sees_loops_in_text_and_in_ids() -> None:
 
 
 def test_a3_publishes_the_share_after_the_end() -> None:
-    finding = audit_degenerate([Answer((5, 0, 0, 0), " w5", None), Answer((5, 6, 7, 8), "w", None)], eos_token_id=0)
+    answers = [Answer((5, 0, 0, 0), " w5", None), Answer((5, 6, 7, 8), "w", None)]
+
+    finding = audit_degenerate([texture_of(answer, eos_token_id=0) for answer in answers])
 
     assert finding.evidence["after_eos"] == 0.25
     assert finding.result == Result.CLEAN
@@ -93,7 +108,7 @@ def rescored_text(answer_of: ToyModel, scored_by: ToyModel) -> Rescored:
     prompt = [1, 2, 3]
     answer = answer_of.continuation(prompt, 20)
     choice = {"prompt_logprobs": wire.prompt_logprobs(scored_by, prompt + answer)}
-    return rescore(prompt, answer, choice, "answer 1")
+    return rescore("p", prompt, answer, choice, "answer 1")
 
 
 def test_a4_passes_the_models_own_text_and_no_other() -> None:
@@ -105,36 +120,53 @@ def test_a4_passes_the_models_own_text_and_no_other() -> None:
 
 
 def test_a4_allows_a_near_tie_and_nothing_beyond_it() -> None:
-    assert audit_rescore([Rescored((0.0, 0.3), 1.0)], 0.3).result == Result.CLEAN
-    assert audit_rescore([Rescored((0.0, 0.31), 1.0)], 0.3).result == Result.BROKEN
+    assert audit_rescore([Rescored("p", 2, 1.0, (0.3,))], 0.3).result == Result.CLEAN
+    assert audit_rescore([Rescored("p", 2, 1.0, (0.31,))], 0.3).result == Result.BROKEN
 
 
 @pytest.mark.parametrize("choice", [{}, {"prompt_logprobs": [None]}, {"prompt_logprobs": [None, {}, {}]}])
 def test_a4_needs_every_log_probability(choice: dict) -> None:
     with pytest.raises(LapFault) as raised:
-        rescore([1], [2, 3], choice, "answer 1")
+        rescore("p", [1], [2, 3], choice, "answer 1")
 
     assert raised.value.fault == Fault.LOGPROB_MISSING
 
 
 def test_a5_asks_for_a_review_above_the_band() -> None:
-    rescored = [Rescored((0.0,) * 10, 7.0), Rescored((0.0,) * 10, 9.0)]
+    rescored = [Rescored("p", 10, 7.0, ()), Rescored("q", 10, 9.0, ())]
 
     assert audit_reference(rescored, nll_limit=0.8).result == Result.CLEAN
     assert audit_reference(rescored, nll_limit=0.79).result == Result.REVIEW
 
 
+TIMED_NS = {"p": 1_000_000_000}
+
+
+def replayed(again_s: float, parted_at: int | None = None, gap: float | None = None) -> Replayed:
+    return Replayed("p", Shape.CHAT, round(again_s * 1e9), parted_at, gap)
+
+
 def test_a6_takes_a_near_tie_for_what_it_is() -> None:
-    same, tie = Replayed(1.0, 1.02, None, None), Replayed(1.0, 1.02, 5, 0.05)
+    rows = [replayed(1.02), replayed(1.02, 5, 0.05)]
 
-    assert audit_replay([same, tie], near_tie_nats=0.1, speed_band=0.05).result == Result.CLEAN
+    assert audit_replay(rows, TIMED_NS, near_tie_nats=0.1, speed_band=0.05).result == Result.CLEAN
 
 
-@pytest.mark.parametrize(
-    "odd", [Replayed(1.0, 1.0, 5, 0.5), Replayed(1.0, 1.0, 5, None), Replayed(1.0, 1.2, None, None)]
-)
+@pytest.mark.parametrize("odd", [replayed(1.0, 5, 0.5), replayed(1.0, 5, None), replayed(1.2), replayed(0.8)])
 def test_a6_doubts_another_text_or_another_speed(odd: Replayed) -> None:
-    assert audit_replay([odd], near_tie_nats=0.1, speed_band=0.05).result == Result.REVIEW
+    assert audit_replay([odd], TIMED_NS, near_tie_nats=0.1, speed_band=0.05).result == Result.REVIEW
+
+
+def test_a6_looks_at_each_shape_by_itself() -> None:
+    rows = [Replayed("p", shape, round(again_s * 1e9), None, None) for shape, again_s in SLOW_CHAT.items()]
+
+    finding = audit_replay(rows, TIMED_NS, near_tie_nats=0.1, speed_band=0.05)
+
+    assert finding.result == Result.REVIEW
+    assert (finding.evidence["chat slower"], finding.evidence["streamed slower"]) == (0.5, 0.0)
+
+
+SLOW_CHAT = {Shape.STREAMED: 1.0, Shape.LOGPROBS: 1.0, Shape.CHAT: 1.5}
 
 
 @pytest.mark.parametrize(
@@ -148,10 +180,66 @@ def test_where_two_answers_part(one: tuple[int, ...], other: tuple[int, ...], pl
     ("again_s", "result"), [(0.98, Result.CLEAN), (0.88, Result.CLEAN), (0.8, Result.REVIEW), (0.1, Result.BROKEN)]
 )
 def test_a8_allows_what_the_prefill_saves_and_no_more(again_s: float, result: Result) -> None:
-    assert audit_repeat([1.0] * 4, [again_s] * 4, first_token_s=0.1, band=0.05).result == result
+    rows = [Repeated("p", (2_000_000_000, round(again_s * 1e9)))] * 4
+
+    assert audit_repeat(rows, TIMED_NS, first_token_ns=100_000_000, band=0.05).result == result
 
 
-@pytest.mark.parametrize("evidence", [{}, {"tokens_counted": 1}])
-def test_evidence_that_says_nothing_proves_nothing(evidence: dict) -> None:
-    assert not follows(Finding("A1", Result.CLEAN, evidence))
-    assert not follows(Finding("A7", Result.CLEAN, evidence))
+def requests(seconds: float) -> list[TimedRequest]:
+    return [TimedRequest("p", 0, round(seconds * 1e9), 16, "a")]
+
+
+@pytest.mark.parametrize(
+    ("public_s", "reference_gap", "result"),
+    [
+        (1.0, 0.0, Result.CLEAN),
+        (0.8, 0.2, Result.CLEAN),
+        (0.8, 0.0, Result.REVIEW),
+        (1.25, 0.0, Result.REVIEW),
+        (0.5, None, Result.NOTED),
+    ],
+)
+def test_a7_compares_the_gap_with_the_references(public_s: float, reference_gap: float | None, result: Result) -> None:
+    assert audit_unseen(requests(public_s), requests(1.0), reference_gap, band=0.1).result == result
+
+
+QUIET = {"gpu_name": "NVIDIA A10G", "mig": False, "temperature_celsius": 60, "busy_share": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("rule", "problem"),
+    [
+        ({"quantity": "gpu_name", "one_of": ("NVIDIA A10G",)}, ""),
+        ({"quantity": "gpu_name", "one_of": ("NVIDIA L4", "T4")}, "NVIDIA A10G, expected NVIDIA L4 or T4"),
+        ({"quantity": "mig", "one_of": (False,)}, ""),
+        ({"quantity": "temperature_celsius", "minimum": 20, "maximum": 84}, ""),
+        ({"quantity": "temperature_celsius", "maximum": 84.5}, ""),
+        ({"quantity": "temperature_celsius", "maximum": 59}, "90, at most 59 is allowed"),
+        ({"quantity": "temperature_celsius", "minimum": 61}, "60, at least 61 is expected"),
+        ({"quantity": "busy_share", "mean_maximum": 0.3}, ""),
+        ({"quantity": "busy_share", "mean_maximum": 0.2}, "0.25 on average, at most 0.2 is allowed"),
+        ({"quantity": "power_watts", "maximum": 300}, "not observed"),
+        ({"quantity": "gpu_name", "maximum": 300}, "not a number"),
+    ],
+)
+def test_a9_holds_every_sample_against_the_rule(rule: dict, problem: str) -> None:
+    hot = QUIET | {"temperature_celsius": 84, "busy_share": 0.4}
+    samples = [QUIET, hot | {"temperature_celsius": 90} if "at most 59" in problem else hot]
+
+    finding = audit_state(samples, [StateRule(**rule)])
+
+    assert finding.evidence.get(rule["quantity"], "") == problem
+    assert finding.result == (Result.BROKEN if problem else Result.CLEAN)
+
+
+def test_a9_without_rules_notes_what_was_seen() -> None:
+    assert audit_state([QUIET], []).result == Result.NOTED
+
+
+def test_a9_without_any_sample_proves_nothing() -> None:
+    assert audit_state([], [StateRule(quantity="busy_share", maximum=1)]).result == Result.BROKEN
+
+
+def test_a_rule_that_asks_for_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="asks for nothing"):
+        StateRule(quantity="busy_share")

@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -29,7 +30,7 @@ def test_an_honest_engine_is_measured_completely(engine: ScriptedEngine, lap_of:
 def test_the_stages_come_in_the_order_of_the_protocol(lap_of: LapOf) -> None:
     seen: list[Stage] = []
 
-    lap = lap_of(report=lambda progress: seen.append(progress.stage))
+    lap = lap_of(builders.full_plan(), report=lambda progress: seen.append(progress.stage))
 
     on_this_server = [stage for stage in Stage if stage != Stage.RESCORE]
     assert list(dict.fromkeys(seen)) == [stage for stage in on_this_server if stage != Stage.STOP]
@@ -251,10 +252,10 @@ def test_gaps_between_timed_requests_void_the_lap(lap_of: LapOf) -> None:
     assert decide(lap, plan.rules).outcome == Outcome.VOID
 
 
-def test_an_engine_that_is_not_gone_after_the_stop_voids_the_lap(engine: ScriptedEngine, engine_file) -> None:
+def test_an_engine_that_is_not_gone_after_the_stop_voids_the_lap(engine: ScriptedEngine) -> None:
     plan = builders.plan()
 
-    lap = run_lap(lambda: RunningServer(engine, is_gone=False), plan, engine_file, builders.judge.Config())
+    lap = run_lap(lambda: RunningServer(engine, is_gone=False), plan)
 
     assert not lap.engine_gone
     assert (lap.fault, lap.fault_stage) == (Fault.ENGINE_NOT_GONE, Stage.STOP)
@@ -271,13 +272,11 @@ def test_an_engine_that_is_never_ready_fails_at_its_start(engine: ScriptedEngine
     assert decide(lap, plan.rules).outcome == Outcome.FAILED
 
 
-def test_a_variable_that_the_engine_ignores_fails_at_the_start(
-    engine: ScriptedEngine, server: RunningServer, engine_file
-) -> None:
+def test_a_variable_that_the_engine_ignores_fails_at_the_start(engine: ScriptedEngine, server: RunningServer) -> None:
     engine.effective = {"cache_config": {"sliding_window": None}}
-    plan, config = builders.plan(), builders.judge.Config((("SLIDING_WINDOW", 4),))
+    plan = replace(builders.plan(), config=builders.judge.Config((("SLIDING_WINDOW", 4),)))
 
-    lap = run_lap(lambda: server, plan, engine_file, config)
+    lap = run_lap(lambda: server, plan)
 
     assert (lap.fault, lap.fault_stage) == (Fault.VARIABLE_WITHOUT_EFFECT, Stage.START)
     assert "SLIDING_WINDOW was set to 4, the running engine has None" in lap.fault_detail
@@ -295,13 +294,13 @@ def test_whoever_watches_can_stop_the_lap_and_the_engine_is_ended(lap_of: LapOf,
     assert server.stopped
 
 
-def test_a_missing_executable_is_the_platforms_fault(engine_file) -> None:
+def test_a_missing_executable_is_the_platforms_fault() -> None:
     def start() -> RunningServer:
         raise FileNotFoundError("engine executable is not there")
 
     plan = builders.plan()
 
-    lap = run_lap(start, plan, engine_file, builders.judge.Config())
+    lap = run_lap(start, plan)
 
     assert (lap.fault, lap.fault_stage) == (Fault.JUDGE_ERROR, Stage.START)
     assert decide(lap, plan.rules).outcome == Outcome.VOID

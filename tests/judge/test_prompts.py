@@ -1,8 +1,9 @@
 import json
+from dataclasses import replace
 
 import pytest
 
-from judge import LapPlan, PromptSet, PromptSetError, Protocol
+from judge import PromptSet, PromptSetError, Protocol
 from judge.errors import PromptReused
 from judge.prompts import QualityRecord, SentPrompts, SetKind, SpeedPrompt, seeded_order, warmup_prompts
 from tests import builders
@@ -76,9 +77,9 @@ def test_a_quality_record_that_begins_with_a_speed_prompt_is_refused() -> None:
     quality = PromptSet(SetKind.QUALITY, records=(QualityRecord("q", (1, 2), (3, 4)),))
 
     with pytest.raises(PromptSetError, match="quality record q begins with speed prompt s"):
-        LapPlan(protocol=Protocol(), speed_set=speed, quality_set=quality, seed="x")
+        replace(builders.plan(), speed_set=speed, quality_set=quality)
 
 
 def test_a_plan_needs_one_set_of_each_kind() -> None:
-    with pytest.raises(PromptSetError, match="one speed set and one quality set"):
-        LapPlan(protocol=Protocol(), speed_set=builders.quality_set(), quality_set=builders.speed_set(), seed="x")
+    with pytest.raises(PromptSetError, match="a speed set was expected, this is a quality set"):
+        replace(builders.plan(), speed_set=builders.quality_set(), quality_set=builders.speed_set())

@@ -1,12 +1,18 @@
 import json
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
 from nacl.signing import SigningKey
 
-from judge import Config, Lap, decide
+from judge import Config, Lap, LapPlan, calibration_of, decide, load_engine, run_lap, trust
+from judge.audits.counts import CounterRise
+from judge.audits.degenerate import Texture
+from judge.audits.state import Sample, StateRule
+from judge.audits.unseen import speed_gap
 from judge.errors import Fault
+from judge.measurements import AuditRows
 from judge.receipt import (
     Measured,
     ReceiptError,
@@ -18,22 +24,44 @@ from judge.receipt import (
     verify_receipt,
 )
 from tests import builders
+from tests.engines.scripted import ScriptedEngine
+from tests.judge.conftest import RunningServer
 
-LapOf = Callable[..., Lap]
 KEY = SigningKey(b"k" * 32)
 MEASURED = Measured("toy", "1", "e" * 64, None, "toy", describe_hardware())
 
 
-def receipt_of(lap: Lap, config: Config | None = None) -> bytes:
-    plan = builders.plan()
-    sets = (plan.speed_set.sha256, plan.quality_set.sha256)
-    verdict = decide(lap, plan.rules)
-    return sign(make_receipt(config or Config((("SLIDING_WINDOW", 8),)), MEASURED, sets, plan.rules, lap, verdict), KEY)
+STATE_RULES = (StateRule(quantity="busy_share", mean_maximum=0.2), StateRule(quantity="gpu_name", one_of=("A10G",)))
+PLAN = replace(
+    builders.full_plan(),
+    engine=replace(load_engine(builders.SCRIPTED_TOML), readback=None),
+    config=Config((("SLIDING_WINDOW", 8),)),
+    state_rules=STATE_RULES,
+)
+
+
+@contextmanager
+def quiet_machine(samples: list[Sample]) -> Iterator[None]:
+    """An observer that has nothing to complain of."""
+    samples.append({"busy_share": 0.1, "gpu_name": "A10G"})
+    yield
+    samples.append({"busy_share": 0.25})
+
+
+def receipt_of(lap: Lap, plan: LapPlan = PLAN) -> bytes:
+    return sign(make_receipt(MEASURED, plan, lap, decide(lap, plan.rules)), KEY)
 
 
 @pytest.fixture
-def signed(lap_of: LapOf) -> bytes:
-    return receipt_of(lap_of())
+def lap(engine: ScriptedEngine) -> Lap:
+    """A lap with rows of every kind."""
+    trusted = trust(lambda config: lambda: RunningServer(engine), PLAN.engine, PLAN.config, Config())
+    return run_lap(lambda: RunningServer(engine), PLAN, trusted=trusted, observe=quiet_machine)
+
+
+@pytest.fixture
+def signed(lap: Lap) -> bytes:
+    return receipt_of(lap)
 
 
 def broken(content: bytes, public_key: str | None = None) -> list[str]:
@@ -47,17 +75,21 @@ def test_an_honest_receipt_holds_in_every_check(signed: bytes) -> None:
     assert all(check.holds for check in checks)
 
 
-def test_receipts_of_lost_runs_hold_too(lap_of: LapOf) -> None:
-    early = lap_of()
-    early.timed, early.quality = [], []
-    early.fault, early.fault_detail = Fault.ENGINE_EXITED, "exit code 1"
+def test_every_audit_is_in_it(signed: bytes) -> None:
+    findings = read_receipt(signed)[0].verdict.findings
 
-    assert broken(receipt_of(early)) == []
+    assert [finding.audit for finding in findings] == [f"A{number}" for number in range(1, 10)]
+    assert {finding.result for finding in findings} == {"clean"}
 
 
-def test_the_same_rows_give_the_same_bytes(lap_of: LapOf) -> None:
-    lap = lap_of()
+def test_receipts_of_lost_runs_hold_too(lap: Lap) -> None:
+    lap.timed, lap.quality = [], []
+    lap.fault, lap.fault_detail = Fault.ENGINE_EXITED, "exit code 1"
 
+    assert broken(receipt_of(lap)) == []
+
+
+def test_the_same_rows_give_the_same_bytes(lap: Lap) -> None:
     assert receipt_of(lap) == receipt_of(lap)
     assert receipt_of(replace(lap, log_tail="words")) == receipt_of(lap)
 
@@ -124,22 +156,51 @@ def test_other_spacing_and_key_order_are_the_same_receipt(signed: bytes) -> None
     assert broken(json.dumps(dict(reversed(document.items())), indent=4).encode()) == []
 
 
-def test_numbers_that_do_not_follow_from_the_rows_are_caught_under_any_signature(lap_of: LapOf) -> None:
-    receipt, _, _ = read_receipt(receipt_of(lap_of()))
+def test_numbers_that_do_not_follow_from_the_rows_are_caught_under_any_signature(signed: bytes) -> None:
+    receipt, _, _ = read_receipt(signed)
     faster = replace(receipt, verdict=replace(receipt.verdict, tps=(receipt.verdict.tps or 0) * 1.001))
     other_config = replace(receipt, config={"SLIDING_WINDOW": 16})
 
-    assert broken(sign(faster, KEY)) == ["tps", "verdict"]
+    assert broken(sign(faster, KEY)) == ["tps"]
     assert broken(sign(other_config, KEY)) == ["config hash"]
 
 
-def test_a_finding_that_does_not_follow_from_its_evidence_is_caught(lap_of: LapOf) -> None:
-    lap = lap_of()
-    place = next(number for number, finding in enumerate(lap.findings) if finding.audit == "A1")
-    evidence = lap.findings[place].evidence | {"tokens_generated": 1}
-    lap.findings[place] = replace(lap.findings[place], evidence=evidence)
+OTHER_EVIDENCE: dict[str, Callable[[AuditRows], None]] = {
+    "A1": lambda rows: setattr(rows, "counters", CounterRise(1, 1)),
+    "A2": lambda rows: rows.problems.append("the text is not what the ids say"),
+    "A3": lambda rows: rows.textures.append(Texture(0.1, 0.9, 0.0)),
+    "A4": lambda rows: rows.plain.append(replace(rows.plain[0], gaps=(5.0,))),
+    "A5": lambda rows: rows.reference.append(replace(rows.reference[0], nll=1e6)),
+    "A6": lambda rows: rows.replayed.append(replace(rows.replayed[0], parted_at=3)),
+    "A7": lambda rows: rows.unseen.pop(),
+    "A8": lambda rows: rows.repeated.append(replace(rows.repeated[0], durations_ns=(1,))),
+    "A9": lambda rows: rows.state.append({"busy_share": 1.0}),
+}
 
-    assert broken(receipt_of(lap)) == ["audits"]
+
+@pytest.mark.parametrize("audit", OTHER_EVIDENCE)
+def test_evidence_that_gives_another_finding_is_caught_under_any_signature(signed: bytes, audit: str) -> None:
+    receipt, _, _ = read_receipt(signed)
+    OTHER_EVIDENCE[audit](receipt.lap.audits)
+
+    checks = {check.what: check for check in verify_receipt(sign(receipt, KEY))}
+
+    assert not checks["audits"].holds
+    assert checks["audits"].detail == audit
+
+
+def test_a_finding_left_out_is_caught_under_any_signature(signed: bytes) -> None:
+    receipt, _, _ = read_receipt(signed)
+    findings = tuple(finding for finding in receipt.verdict.findings if finding.audit != "A4")
+
+    assert broken(sign(replace(receipt, verdict=replace(receipt.verdict, findings=findings)), KEY)) == ["audits"]
+
+
+def test_a_calibrations_receipt_holds_what_everything_is_compared_with(signed: bytes, lap: Lap) -> None:
+    receipt, _, _ = read_receipt(signed)
+
+    assert calibration_of(receipt.lap).quality == tuple(lap.quality)
+    assert calibration_of(receipt.lap).unseen_gap == pytest.approx(speed_gap(lap.audits.unseen, lap.timed))
 
 
 def test_another_signer_is_caught_when_the_key_is_known(signed: bytes) -> None:
@@ -174,7 +235,9 @@ def test_numbers_that_are_none_are_no_receipt(signed: bytes) -> None:
 
 
 def test_no_prompt_or_answer_is_in_it(signed: bytes) -> None:
-    for prompt in builders.speed_set().prompts:
+    scored = (*PLAN.speed_set.items, *PLAN.quality_set.items, *PLAN.questions, *builders.public_set().items)
+    assert len(scored) == 24
+    for prompt in scored:
         assert ",".join(map(str, prompt.token_ids[:4])).encode() not in signed
 
 

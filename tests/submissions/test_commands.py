@@ -108,10 +108,77 @@ def test_sharegpt_is_tokenised_once_with_the_models_own_tokenizer(contest: Compe
     printed = run("import_prompts", contest.slug, str(path))
     assert content_of(contest, "speed") == [{"id": "a", "token_ids": [2, 6, 5]}]
     assert printed.strip() == f"hidden speed set of 1: {contest.speed_set.sha256}"
-    run("import_prompts", contest.slug, str(path), "--chat", "--role", "public")
+    run("import_prompts", contest.slug, str(path), "--chat")
 
     assert content_of(contest, "speed") == [{"id": "a", "token_ids": [1, 2, 6, 5]}]
-    assert contest.speed_set.role == "public"
+
+
+def test_public_prompts_are_kept_apart_from_the_scored_ones(contest: Competition, tmp_path: Path) -> None:
+    path = tmp_path / "ids.jsonl"
+    path.write_text(builders.public_set().as_jsonl())
+    scored = contest.speed_set
+
+    run("import_prompts", contest.slug, str(path), "--role", "public")
+
+    contest.refresh_from_db()
+    assert contest.speed_set == scored
+    assert contest.public_speed_set.role == "public"
+
+
+def test_a_new_set_makes_the_competition_wait_for_its_calibration(contest: Competition, tmp_path: Path) -> None:
+    calibration = builders.services.calibrate(contest)
+    contest.calibration, contest.reference_ppl, contest.ppl_cap = calibration, 4.0, 4.2
+    contest.save()
+    path = tmp_path / "ids.jsonl"
+    path.write_text(contest.quality_set.content)
+
+    run("import_prompts", contest.slug, str(path))
+    contest.refresh_from_db()
+    assert contest.ppl_cap == 4.2
+
+    path.write_text(builders.quality_set(3).as_jsonl())
+    run("import_prompts", contest.slug, str(path))
+    contest.refresh_from_db()
+    assert (contest.calibration, contest.ppl_cap) == (None, None)
+    with pytest.raises(builders.services.NotOpen):
+        builders.submission(contest)
+
+
+def test_an_accuracy_floor_waits_for_the_references_answers(contest: Competition) -> None:
+    contest.ppl_cap, contest.accuracy_floor = 4.2, 0.9
+    contest.save()
+
+    with pytest.raises(builders.services.NotOpen):
+        builders.submission(contest)
+
+
+def test_a_public_set_that_nothing_would_use_is_refused(contest: Competition, tmp_path: Path) -> None:
+    path = tmp_path / "ids.jsonl"
+    path.write_text(builders.quality_set(3).as_jsonl())
+
+    with pytest.raises(CommandError, match="a public quality set has no use"):
+        run("import_prompts", contest.slug, str(path), "--role", "public")
+
+
+@pytest.mark.parametrize(("column", "answer"), [("--choice-column", "B"), ("--number-column", 42)])
+def test_columns_of_a_data_set_become_questions(
+    contest: Competition, tmp_path: Path, column: str, answer: object
+) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps({"id": "a", "q": "Why is it", "right": answer}))
+
+    run("import_prompts", contest.slug, str(path), "--question-column", "q", column, "right", "--chat")
+
+    kind = column.removeprefix("--").removesuffix("-column")
+    assert content_of(contest, "accuracy") == [{"id": "a", "token_ids": [1, 2, 6, 5], kind: str(answer)}]
+
+
+def test_questions_without_checkable_answers_are_refused(contest: Competition, tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps({"q": "Why is it", "right": "because"}))
+
+    with pytest.raises(CommandError, match="row 1: the answer 'because' is not a number"):
+        run("import_prompts", contest.slug, str(path), "--question-column", "q", "--number-column", "right")
 
 
 def test_columns_of_a_data_set_become_quality_records(contest: Competition, tmp_path: Path) -> None:
@@ -150,7 +217,7 @@ def test_importing_the_same_set_again_stores_it_once(contest: Competition, tmp_p
     ("source", "words"),
     [
         ("nothing.jsonl", "cannot read nothing.jsonl"),
-        ("some/dataset", "a data set needs --prompt-column"),
+        ("some/dataset", "a data set needs the names of its columns"),
         ("nothing.json", "cannot read nothing.json"),
     ],
 )

@@ -7,6 +7,7 @@ from django.test import Client
 
 from judge import Lap as MeasuredLap
 from judge import Outcome, Progress, Stage, Verdict
+from judge.accuracy import AnsweredQuestion
 from judge.audits import Finding, Result
 from judge.errors import Fault
 from judge.lap import StageTime, StreamSample
@@ -101,17 +102,27 @@ def test_the_perplexity_is_shown_as_a_ratio_to_the_reference_paired_by_record(cl
 
 
 def test_the_audits_are_shown_with_their_evidence(client: Client, sent: Submission) -> None:
-    lap = measured()
-    lap.findings = [
-        Finding("A4", Result.CLEAN, {"largest_gap": 0.125}),
-        Finding("A1", Result.NOTED, {"metrics": "absent"}),
-    ]
+    findings = (Finding("A4", Result.CLEAN, {"largest_gap": 0.125}), Finding("A1", Result.NOTED, {"metrics": "absent"}))
 
-    claims.record(claimed(), [lap], Verdict(Outcome.VERIFIED, tps=510.0, ppl=4.1), NOW)
+    claims.record(claimed(), [measured()], Verdict(Outcome.VERIFIED, tps=510.0, ppl=4.1, findings=findings), NOW)
 
     text = page_of(client, sent)
     assert "largest gap 0.125" in text
     assert text.index("A1 <strong>noted") < text.index("A4 <strong>clean")
+
+
+def test_right_answers_are_shown_beside_the_references(client: Client, sent: Submission) -> None:
+    lap = measured()
+    lap.answered = [AnsweredQuestion(f"{n:064}", "a" * 64, n < 3) for n in range(4)]
+    calibration = builders.services.calibrate(sent.competition)
+    claims.record(claimed(), [lap], Verdict(Outcome.VERIFIED, tps=400.0, ppl=4.0), NOW)
+    calibration.refresh_from_db()
+    builders.services.accept_calibration(calibration)
+
+    claims.record(claimed(), [lap], Verdict(Outcome.VERIFIED, tps=510.0, ppl=4.1), NOW)
+
+    assert "3 of 4" in page_of(client, sent)
+    assert "1.000 of the reference" in page_of(client, sent)
 
 
 def test_a_disqualified_run_shows_how_far_it_is_over_the_cap(client: Client, sent: Submission) -> None:

@@ -4,6 +4,7 @@ import pytest
 from django.conf import settings as django_settings
 
 from judge.engine import Model
+from judge.prompts import SetRole
 from submissions import claims
 from submissions.models import Attempt, AttemptEvent, Competition, Lap, QualityScore, State, Submission, TimedRequest
 from submissions.models import Worker as WorkerRow
@@ -54,6 +55,29 @@ def test_an_honest_run_is_verified_and_every_row_is_stored(contest: Competition)
     assert QualityScore.objects.filter(lap=lap).count() == 8
     assert evaluation.ppl == pytest.approx(builders.PPL)
     assert lap.seed == evaluation.seed
+
+
+def test_a_calibration_sets_what_later_runs_are_compared_with(contest: Competition) -> None:
+    """With questions and public prompts: the accuracy floor and audit A7 stand on the reference's own lap."""
+    builders.services.store_prompts(contest, builders.question_set(), SetRole.HIDDEN)
+    builders.services.store_prompts(contest, builders.public_set(), SetRole.PUBLIC)
+    contest.accuracy_floor = 0.9
+    contest.save()
+    calibration = builders.services.calibrate(contest)
+    work()
+    calibration.refresh_from_db()
+    builders.services.accept_calibration(calibration)
+    contest.refresh_from_db()
+    submission = builders.submission(contest)
+
+    work()
+
+    lap = Lap.objects.get(attempt__evaluation__submission=submission)
+    audits = {audit: evidence for audit, _, evidence in lap.findings}
+    assert verdict_of(submission) == ("verified", "", "")
+    assert len(lap.answered) == 6
+    assert "reference_gap" in audits["A7"]
+    assert set(audits) == {f"A{number}" for number in range(1, 9)}
 
 
 def test_the_stages_are_written_down_as_they_happen(contest: Competition) -> None:

@@ -34,7 +34,10 @@ class Command(BaseCommand):
         if evaluation.verdict != judge.Outcome.VERIFIED:
             words = REASONS.get(evaluation.reason, evaluation.reason)
             raise CommandError(f"the reference is {evaluation.verdict}: {words} {evaluation.detail}")
-        found = services.accept_calibration(evaluation)
+        try:
+            found = services.accept_calibration(evaluation)
+        except ValueError as error:
+            raise CommandError(str(error)) from None
         self.stdout.write(
             f"reference: {evaluation.tps:.2f} tokens/s, "
             f"reference_ppl {found.reference_ppl:.4f}, ppl_cap {found.ppl_cap:.4f}"

@@ -1,6 +1,7 @@
 """manage.py import_prompts COMPETITION SOURCE"""
 
 from argparse import ArgumentParser
+from dataclasses import fields
 from pathlib import Path
 
 from django.conf import settings
@@ -29,6 +30,9 @@ class Command(BaseCommand):
         parser.add_argument("--prompt-column", default="", help="column of the prompts: a speed set")
         parser.add_argument("--context-column", default="", help="column of the contexts: a quality set")
         parser.add_argument("--target-column", default="", help="column of the scored continuations")
+        parser.add_argument("--question-column", default="", help="column of the questions: an accuracy set")
+        parser.add_argument("--choice-column", default="", help="column of the right letters, A to J")
+        parser.add_argument("--number-column", default="", help="column of the right numbers")
         parser.add_argument("--chat", action="store_true", help="render prompts as a user's turn of the chat template")
 
     def handle(self, *args: object, competition: str, source: str, role: str, **options: object) -> None:
@@ -38,9 +42,9 @@ class Command(BaseCommand):
         try:
             prompts = read_prompts(found, source, options)
             refuse_misfits(found, prompts)
+            stored = store_prompts(found, prompts, SetRole(role))
         except judge.PromptSetError as error:
             raise CommandError(str(error)) from None
-        stored = store_prompts(found, prompts, SetRole(role))
         self.stdout.write(f"{stored.role} {stored.kind} set of {stored.count}: {stored.sha256}")
 
 
@@ -52,12 +56,12 @@ def refuse_misfits(competition: Competition, prompts: judge.PromptSet) -> None:
 
 
 def read_prompts(competition: Competition, source: str, options: dict[str, object]) -> judge.PromptSet:
-    columns = Columns(str(options["prompt_column"]), str(options["context_column"]), str(options["target_column"]))
+    columns = Columns(**{field.name: str(options[f"{field.name}_column"]) for field in fields(Columns)})
     with_columns = columns != Columns()
     if source.endswith(".jsonl") and not with_columns:
         return read_token_file(Path(source))
     if not source.endswith(".json") and not with_columns:
-        raise judge.PromptSetError("a data set needs --prompt-column, or --context-column and --target-column")
+        raise judge.PromptSetError("a data set needs the names of its columns: see --help")
     encoder = Encoder(load_tokenizer(settings.MODELS_DIR / competition.model), chat=bool(options["chat"]))
     if with_columns:
         return read_dataset(source, str(options["split"]), columns, encoder)
