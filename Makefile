@@ -10,7 +10,7 @@ ENGINE := .venv-engine/installed
 BENCH := .venv-bench/installed
 MODEL := .models/SmolLM2-135M-Instruct/config.json
 
-.PHONY: demo demo-check test check fix engine bench-client bench-rule clean
+.PHONY: demo demo-check test check fix engine bench-client bench-lap bench-rule clean
 
 demo: $(SITE) $(MODEL)            ## everything on this machine, with three teams; stays up until Ctrl-C
 	.venv/bin/python deploy/demo/demo.py
@@ -64,6 +64,9 @@ $(BENCH):
 
 bench-client: $(DEV) $(MODEL) $(BENCH) ## the client's error beside a raw socket, vllm bench serve and guidellm
 	.venv/bin/python -m bench.client
+
+bench-lap: $(DEV) $(MODEL)        ## what judging costs beside the timed pass, by stage, on the CPU engine
+	.venv/bin/python -m bench.lap
 
 bench-rule: $(DEV)                ## what the sequential rule costs, beside fixed numbers of laps
 	.venv/bin/python -m bench.sequential

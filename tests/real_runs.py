@@ -2,17 +2,18 @@
 
 import csv
 from functools import cache
+from pathlib import Path
 
 from judge.quality import QualityScore
 from judge.speed import TimedRequest
-from tests.conftest import ROOT
 
 NS = 1_000_000_000
+DATA = Path(__file__).parent / "data"
 Passes = dict[str, tuple[TimedRequest, ...]]
 
 
 def _rows(name: str) -> list[dict[str, str]]:
-    with open(ROOT / "tests" / "data" / name) as file:
+    with open(DATA / name) as file:
         return list(csv.DictReader(file))
 
 

@@ -114,6 +114,9 @@ def prepare(env: dict[str, str]) -> None:
     manage(env, "import_prompts", SLUG, "deploy/demo/speed_prompts.json", "--chat")
     columns = ["--context-column", "context", "--target-column", "target"]
     manage(env, "import_prompts", SLUG, "deploy/demo/quality_records.jsonl", *columns)
+    columns = ["--question-column", "question", "--number-column", "number", "--chat"]
+    manage(env, "import_prompts", SLUG, "deploy/demo/questions.jsonl", *columns)
+    manage(env, "import_prompts", SLUG, "deploy/demo/public_prompts.json", "--chat", "--role", "public")
 
 
 def start_parts(stack: ExitStack, env: dict[str, str], port: int) -> None:

@@ -1,6 +1,6 @@
 """A9: was the machine what the competition names, and left alone over the timed window?
 
-The rules are data, one file a hardware class (judge/hardware); whoever runs the lap observes the machine.
+The rules are data, one file a hardware class (judge/hardware_classes); whoever runs the lap observes the machine.
 A broken rule makes the lap void, and is looked at before the score: nobody may pick the laps that suit him.
 """
 
@@ -20,7 +20,7 @@ Sample = dict[str, Quantity]
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=ConfigDict(extra="forbid"))
 class StateRule:
-    """What one quantity must be in every sample, or on average (`mean_maximum`). Bounds are inclusive.
+    """What one quantity must be in every sample, or on average. Bounds are inclusive.
 
     Raises ValueError for a rule that asks for nothing.
     """
@@ -28,12 +28,13 @@ class StateRule:
     quantity: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
     minimum: float | None = None
     maximum: float | None = None
+    mean_minimum: float | None = None
     mean_maximum: float | None = None
     one_of: tuple[Quantity, ...] = ()
 
     @model_validator(mode="after")
     def _asks_for_something(self) -> "StateRule":
-        if (self.minimum, self.maximum, self.mean_maximum, self.one_of) == (None, None, None, ()):
+        if not self.one_of and {self.minimum, self.maximum, self.mean_minimum, self.mean_maximum} == {None}:
             raise ValueError(f"the rule for {self.quantity} asks for nothing")
         return self
 
@@ -56,6 +57,8 @@ class StateRule:
             return f"{min(numbers):g}, at least {self.minimum:g} is expected"
         if self.maximum is not None and not max(numbers) <= self.maximum:
             return f"{max(numbers):g}, at most {self.maximum:g} is allowed"
+        if self.mean_minimum is not None and not fmean(numbers) >= self.mean_minimum:
+            return f"{fmean(numbers):g} on average, at least {self.mean_minimum:g} is expected"
         if self.mean_maximum is not None and not fmean(numbers) <= self.mean_maximum:
             return f"{fmean(numbers):g} on average, at most {self.mean_maximum:g} is allowed"
         return ""

@@ -218,6 +218,8 @@ QUIET = {"gpu_name": "NVIDIA A10G", "mig": False, "temperature_celsius": 60, "bu
         ({"quantity": "temperature_celsius", "minimum": 61}, "60, at least 61 is expected"),
         ({"quantity": "busy_share", "mean_maximum": 0.3}, ""),
         ({"quantity": "busy_share", "mean_maximum": 0.2}, "0.25 on average, at most 0.2 is allowed"),
+        ({"quantity": "busy_share", "mean_minimum": 0.25}, ""),
+        ({"quantity": "busy_share", "mean_minimum": 0.3}, "0.25 on average, at least 0.3 is expected"),
         ({"quantity": "power_watts", "maximum": 300}, "not observed"),
         ({"quantity": "gpu_name", "maximum": 300}, "not a number"),
     ],

@@ -1,13 +1,16 @@
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from judge import Lap, Outcome, decide
+from judge.audits.state import StateRule
 from judge.errors import Fault
+from judge.measurements import AuditRows
 from judge.quality import QualityScore
 from judge.verdict import PLATFORM_FAULTS
-from tests import builders
+from tests import builders, real_runs
 
 LapOf = Callable[..., Lap]
 
@@ -86,3 +89,48 @@ def test_stopping_early_without_a_sample_over_the_cap_is_no_disqualification(lap
     lap.stopped_early, lap.timed = True, []
 
     assert decide(lap, builders.plan().rules).outcome == Outcome.VOID
+
+
+RULES = (StateRule(quantity="foreign_processes", maximum=0),)
+
+
+def test_a_disturbed_machine_voids_the_lap_before_its_score_counts(lap_of: LapOf) -> None:
+    plan = replace(builders.plan(), state_rules=RULES)
+    lap = lap_of(plan)
+    lap.quality = [replace(score, nll=score.nll * 3) for score in lap.quality]
+    lap.audits.state = [{"foreign_processes": 0}, {"foreign_processes": 1}]
+
+    verdict = decide(lap, plan.rules)
+
+    assert (verdict.outcome, verdict.reason) == (Outcome.VOID, "audit-a9")
+    assert "foreign_processes 1, at most 0 is allowed" in verdict.detail
+    assert (verdict.tps, verdict.ppl) == (None, None)
+
+
+def test_a_timed_pass_that_nobody_watched_is_void_where_the_class_has_rules(lap_of: LapOf) -> None:
+    plan = replace(builders.plan(), state_rules=RULES)
+
+    assert decide(lap_of(plan), plan.rules).reason == "audit-a9"
+
+
+def test_a_failed_start_needs_no_state(lap_of: LapOf) -> None:
+    plan = replace(builders.plan(), state_rules=RULES)
+
+    verdict = decide(Lap("seed", fault=Fault.ENGINE_EXITED), plan.rules)
+
+    assert (verdict.outcome, verdict.reason) == (Outcome.FAILED, Fault.ENGINE_EXITED)
+
+
+def test_the_real_run_with_a_failed_request_and_a_short_answer_does_not_count(lap_of: LapOf) -> None:
+    """The contest's own harness accepted it, and it ranked above its clean siblings."""
+    (accepted,) = real_runs.timed_passes("config-15").values()
+    prompts = tuple(f"prompt-{n}" for n in range(128))
+    plan = builders.plan(output_tokens=512)
+    rules = replace(plan.rules, speed_sha256s=prompts)
+    lap = replace(lap_of(), timed=list(accepted), audits=AuditRows())
+
+    verdict = decide(lap, rules)
+
+    assert (len(accepted), {request.tokens for request in accepted}) == (128, {512, 64, 0})
+    assert (verdict.outcome, verdict.reason) == (Outcome.VOID, Fault.INCOMPLETE_LAP)
+    assert verdict.tps is None
