@@ -13,7 +13,7 @@ INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit codes: 0 good, 1 not (no verified run, a bad config, a broken receipt), 2 bad input, 130 interrupted."""
+    """Exit codes: 0 good, 1 not verified or a bad config, 2 bad input (a broken receipt too), 130 interrupted."""
     options = parser().parse_args(arguments)
     try:
         code: int = options.run(options)

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from judge.commands.inputs import Commands, read_bytes
+from judge.commands.inputs import BadInput, Commands, read_bytes
 from judge.receipt import verify_receipt
 
 
@@ -15,8 +15,10 @@ def add(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """0 when everything holds, 1 when anything does not."""
+    """0 when everything holds. Raises BadInput when anything does not, after every check was printed."""
     checks = list(verify_receipt(read_bytes(options.receipt), options.public_key))
     for check in checks:
         print(f"{'holds' if check.holds else 'BROKEN':6}  {check.what}: {check.detail}")
-    return 0 if all(check.holds for check in checks) else 1
+    if broken := [check.what for check in checks if not check.holds]:
+        raise BadInput(f"{options.receipt}: not as it was signed, or never true: {', '.join(broken)} did not hold")
+    return 0

@@ -20,6 +20,7 @@ warmup_tokens = 2
 quality_sample = 4
 quality_repeats = 2
 rare_probes = 1
+accuracy_tokens = 5
 stream_requests = 1
 stream_tokens = 2
 audit_requests = 1
@@ -139,20 +140,68 @@ def test_a_receipt_is_written_and_verifies(call: list[str], tmp_path: Path, caps
 
     assert main(["verify", receipt, "--public-key", public]) == 0
     assert capsys.readouterr().out.count("holds") == 7
-    assert main(["verify", receipt, "--public-key", "0" * 64]) == 1
+    assert main(["verify", receipt, "--public-key", "0" * 64]) == 2
     assert "BROKEN  signer" in capsys.readouterr().out
 
 
-def test_an_edited_receipt_does_not_verify_and_a_cut_one_is_bad_input(call: list[str], tmp_path: Path, capsys) -> None:
+def test_an_edited_receipt_and_a_cut_one_are_bad_input(call: list[str], tmp_path: Path, capsys) -> None:
     receipt = tmp_path / "r.json"
     main([*call, "--receipt", str(receipt)])
     content = receipt.read_bytes()
 
     receipt.write_bytes(content.replace(b'"tokens":16', b'"tokens":17', 1))
-    assert main(["verify", str(receipt)]) == 1
+    assert main(["verify", str(receipt)]) == 2
+    assert "r.json: not as it was signed, or never true: signature" in capsys.readouterr().err
     receipt.write_bytes(content[: len(content) // 2])
     assert main(["verify", str(receipt)]) == 2
     assert "cut short" in capsys.readouterr().err
+
+
+@pytest.fixture
+def compared(call: list[str], tmp_path: Path) -> list[str]:
+    """A call that is compared with a receipt of the reference, on questions and public prompts too."""
+    (tmp_path / "questions.jsonl").write_text(builders.question_set().as_jsonl())
+    (tmp_path / "public.jsonl").write_text(builders.public_set().as_jsonl())
+    with_sets = [
+        *call[: call.index("--ppl-cap")],
+        "--questions",
+        str(tmp_path / "questions.jsonl"),
+        "--public",
+        str(tmp_path / "public.jsonl"),
+    ]
+    assert main([*with_sets, "--receipt", str(tmp_path / "reference.json")]) == 0
+    return [*with_sets, "--calibration", str(tmp_path / "reference.json")]
+
+
+def test_the_receipt_of_the_reference_is_what_a_run_is_compared_with(compared: list[str], capsys) -> None:
+    capsys.readouterr()
+
+    assert main([*compared, "--cap-ratio", "1.05", "--accuracy-floor", "0.9", "--json"]) == 0
+
+    document = json.loads(capsys.readouterr().out)
+    assert document["verdict"]["ppl_cap"] == pytest.approx(builders.PPL * 1.05)
+    assert document["ppl_ratio"]["estimate"] == pytest.approx(1)
+    assert document["accuracy_ratio"] == {"estimate": 1.0, "low": 1.0, "high": 1.0}
+    audits = {finding["audit"]: finding for finding in document["verdict"]["findings"]}
+    assert "reference_gap" in audits["A7"]["evidence"]
+
+
+def test_a_run_over_the_cap_by_ratio_is_disqualified(compared: list[str], capsys) -> None:
+    assert main([*compared, "--cap-ratio", "1.05", "--config", "SLIDING_WINDOW=2"]) == 1
+    assert "The perplexity is over the cap." in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_ratio_without_a_calibration_is_bad_input(call: list[str], capsys) -> None:
+    assert main([*call[: call.index("--ppl-cap")], "--cap-ratio", "1.05"]) == 2
+    assert "--cap-ratio needs --calibration" in capsys.readouterr().err
+
+
+def test_a_lost_run_is_no_calibration(call: list[str], tmp_path: Path, capsys) -> None:
+    receipt = str(tmp_path / "lost.json")
+    assert main([*call, "--config", "MAX_MODEL_LEN=65536", "--receipt", receipt]) == 1
+
+    assert main([*call, "--calibration", receipt]) == 2
+    assert "a reference must be verified" in capsys.readouterr().err
 
 
 def test_two_runs_of_one_config_are_a_tie(call: list[str], tmp_path: Path, capsys) -> None:
