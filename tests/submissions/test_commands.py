@@ -38,7 +38,7 @@ def test_loading_again_makes_the_next_schema_version_until_something_was_sent() 
     demo = load_competition(file)
     assert demo.schema.version == 2
 
-    Competition.objects.filter(pk=demo.pk).update(ppl_cap=5.0)
+    Competition.objects.filter(pk=demo.pk).update(ppl_cap=5.0, accuracy_floor=None)
     for prompts in (builders.speed_set(), builders.quality_set()):
         builders.services.store_prompts(demo, prompts, SetRole.HIDDEN)
     demo.refresh_from_db()
